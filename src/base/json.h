@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include <stdint.h>
+#include <yyjson.h>
+
+/* What yyjson leaves to its users: a limit on depth (its comparison and merge-patch recurse), a
+ * check for duplicate keys, positions in errors; and short hands for reaching into documents.
+ * Written documents are yyjson_mut_doc, views that are only read are yyjson_doc. */
+#define JSON_DEPTH_MAX 64
+
+/* Strict parse of one value. Errors name line:column. Depth and duplicate keys are checked. The
+ * document keeps no pointer into `text`. */
+int json_parse(struct sv text, yyjson_doc **ret_doc, struct err *err);
+int json_parse_mut(struct sv text, yyjson_mut_doc **ret_doc, struct err *err);
+/* The depth check alone, for documents that were made by patches. */
+int json_check_depth(yyjson_mut_val *root, struct err *err);
+
+void json_write(yyjson_mut_val *root, struct str *out);         /* compact, appended */
+void json_write_pretty(yyjson_mut_val *root, struct str *out);  /* four spaces, for people */
+void json_write_val(yyjson_val *root, struct str *out);
+void json_write_val_pretty(yyjson_val *root, struct str *out);
+void json_quote(const char *text, size_t len, struct str *out); /* one string with its quotes */
+
+/* Dotted paths into objects ("spec.nodeName"); NULL when any step is missing. Keys that contain
+ * dots (labels) are reached one step at a time with yyjson_obj_get. */
+yyjson_val *json_at(yyjson_val *root, const char *path);
+const char *json_str_at(yyjson_val *root, const char *path); /* NULL unless a string */
+int64_t json_int_at(yyjson_val *root, const char *path, int64_t otherwise);
+yyjson_mut_val *json_mut_at(yyjson_mut_val *root, const char *path);
+const char *json_mut_str_at(yyjson_mut_val *root, const char *path);
+int64_t json_mut_int_at(yyjson_mut_val *root, const char *path, int64_t otherwise);
+
+/* Sets root.path = value, making the objects on the way; an existing value is replaced in place. */
+void json_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path,
+                  yyjson_mut_val *value);
+/* obj[key] = value, replaced in place or appended; `key` is copied into doc. NULL value removes. */
+void json_mut_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key,
+                  yyjson_mut_val *value);
+/* Equal as JSON: order of keys does not matter, 1 and 1.0 differ. Depth must be checked before. */
+bool json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b);
+
+void json_doc_free_scoped(yyjson_doc **doc);
+void json_mut_doc_free_scoped(yyjson_mut_doc **doc);
+#define scoped_json __attribute__((cleanup(json_doc_free_scoped))) yyjson_doc
+#define scoped_json_mut __attribute__((cleanup(json_mut_doc_free_scoped))) yyjson_mut_doc
