@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include <openssl/types.h>
+
+/* A small blocking HTTP/1.1 client for the CLI, tests and benchmarks: one kept-alive connection
+ * to a unix socket or to host:port with or without TLS. Answers are parsed with llhttp. */
+struct client;
+struct client_options {
+    const char *unix_path; /* or: */
+    const char *host;
+    int port;
+    SSL_CTX *tls;        /* NULL: clear text */
+    const char *token;   /* sent as Authorization: Bearer */
+    int timeout_ms;      /* for one answer's head and for each read of a body; 0: 30 s */
+};
+struct client_response {
+    int status;
+    struct str content_type;
+    struct str warnings; /* the texts of Warning headers, one a line */
+    struct str body;
+};
+
+int client_new(const struct client_options *options, struct client **ret_client, struct err *err);
+void client_free(struct client *client);
+/* One request, the whole answer. Reconnects once when the server had closed an idle connection.
+ * -ECONNREFUSED, -ENOENT: nobody is listening. -ETIMEDOUT. */
+int client_call(struct client *client, const char *method, const char *target,
+                const char *content_type, const char *accept, struct sv body,
+                struct client_response *res, struct err *err);
+/* A streaming GET: on_line is called for each line (without its newline) until it returns non-zero
+ * (that value is returned), the server ends the stream (0), or an error. A non-200 answer is put
+ * into res and returned as 0 with res->status set. timeout_ms 0 waits for ever. */
+int client_stream(struct client *client, const char *target, const char *accept, int timeout_ms,
+                  int (*on_line)(void *arg, struct sv line), void *arg,
+                  struct client_response *res, struct err *err);
+void client_response_done(struct client_response *res);
