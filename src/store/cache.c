@@ -60,10 +60,8 @@ static int entry_cmp(struct entry *a, struct entry *b)
     return r != 0 ? r : strcmp(a->name, b->name);
 }
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_STATIC(entry_tree, entry, node, entry_cmp)
-#pragma GCC diagnostic pop
+/* RB_GENERATE_STATIC says __unused, which is a macro on BSD only. */
+RB_GENERATE_INTERNAL(entry_tree, entry, node, entry_cmp, __attribute__((unused)) static)
 
 struct cache *cache_new(void)
 {
