@@ -168,8 +168,8 @@ static void test_slow_reader_is_bounded_and_gets_its_farewell(void **state)
     assert_int_equal(last->refs, 2); /* always taken */
     buf_unref(last);
     bool open = true;
-    until(&f, (open = receive(fd, &got), !open || (got.len > 4 && str_ends(got.data + got.len - 5,
-                                                                           "0\r\n\r\n"))));
+    until(&f, (open = receive(fd, &got),
+               !open || (got.len > 4 && str_ends(got.data + got.len - 5, "0\r\n\r\n"))));
     assert_true(open);
     assert_int_equal(f.gone, 0);
     assert_int_equal(f.done, 1);

@@ -116,8 +116,11 @@ static void add_name(void *arg)
 static void test_timers_run_in_order_and_can_be_moved(void **state)
 {
     struct trace trace = trace_open();
-    struct named timers[] = {{&trace, .name = 'a'}, {&trace, .name = 'b'}, {&trace, .name = 'c'},
-                             {&trace, .name = 'd'}, {&trace, .name = 'e'}};
+    struct named timers[] = {{&trace, .name = 'a'},
+                             {&trace, .name = 'b'},
+                             {&trace, .name = 'c'},
+                             {&trace, .name = 'd'},
+                             {&trace, .name = 'e'}};
     time_ms now = loop_now(trace.loop);
     (void)state;
     for (size_t i = 0; i < 5; i++)
