@@ -169,6 +169,8 @@ static void test_scalars(void **state)
         {"\"wait\":5", "spec.wait: Invalid value: \"integer\": must be a string"},
         {"\"data\":\"aGk\"",
          "spec.data: Invalid value: \"aGk\": must be base64 with padding (RFC 4648)"},
+        {"\"data\":\"a===\"",
+         "spec.data: Invalid value: \"a===\": must be base64 with padding (RFC 4648)"},
         {"\"data\":\"a=Gk\"",
          "spec.data: Invalid value: \"a=Gk\": must be base64 with padding (RFC 4648)"},
         {"\"data\":\"aG!k\"",
@@ -254,7 +256,8 @@ static void test_lists_and_maps(void **state)
         {"\"parts\":[{\"name\":\"a\",\"args\":[\"1\",\"2\",\"3\",\"4\"]}]",
          "spec.parts[0].args: Invalid value: [\"1\",\"2\",\"3\",\"4\"]: must have no more than 3 "
          "items"},
-        {"\"labels\":{\"a.b/c\":\"any thing\",\"d\":null}", ""},
+        {"\"parts\":[{\"name\":\"a\",\"args\":[\"longer than three\"]}]", ""},
+        {"\"labels\":{\"a.b/c\":\"any\\u0000thing\",\"d\":null}", ""},
         {"\"labels\":{\"a.b/c\":1}", "spec.labels[a.b/c]: Invalid value: \"integer\": must be a "
                                      "string (write it in quotes: \"1\")"},
         {"\"labels\":{\"a/\":\"x\"}",
@@ -434,8 +437,12 @@ static void test_bounds(void **state)
     struct findings findings = {0};
     schema_check(&ROOT, yyjson_mut_doc_get_root(doc), NULL, &findings);
     assert_int_equal(findings.list.len, FINDINGS_MAX);
-    /* What was dropped leaves no hint on what was kept. */
+    struct check c = {.findings = &findings};
+    check_required(&c, "x", NULL);
+    check_hint(&c, "of a finding that was dropped");
+    assert_int_equal(findings.list.len, FINDINGS_MAX);
     assert_null(findings.list.items[FINDINGS_MAX - 1].hint);
+    check_done(&c);
     findings_done(&findings);
     schema_unknown(&ROOT, yyjson_mut_doc_get_root(doc), &findings);
     assert_int_equal(findings.list.len, FINDINGS_MAX);
