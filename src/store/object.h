@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/buf.h"
+#include "model/kind.h"
+
+/* One version of one object, never changed once made: its serialised bytes, spliced into lists
+ * and watch events, and the parsed view that everything else reads. Counted references. */
+struct obj {
+    size_t refs;
+    const struct kind *kind;
+    uint64_t revision; /* metadata.resourceVersion */
+    struct buf *json;
+    yyjson_doc *doc;
+    yyjson_val *root;
+    struct meta meta; /* points into doc */
+};
+
+/* Serialises the document, whose metadata.resourceVersion must be `revision`. */
+struct obj *obj_new(const struct kind *kind, yyjson_mut_doc *doc, uint64_t revision);
+/* From bytes that were stored; NULL when they do not parse. */
+struct obj *obj_load(const struct kind *kind, struct sv json, uint64_t revision);
+struct obj *obj_ref(struct obj *obj);
+void obj_unref(struct obj *obj); /* NULL is fine */
+void obj_unref_scoped(struct obj **obj);
+#define scoped_obj __attribute__((cleanup(obj_unref_scoped))) struct obj
+
+const char *obj_namespace(const struct obj *obj); /* "" for cluster-scoped */
+bool obj_has_finalizer(const struct obj *obj, const char *finalizer);
+/* A mutable copy of the whole document. */
+yyjson_mut_doc *obj_edit(const struct obj *obj);
