@@ -13,8 +13,10 @@
 #include "os/socket.h"
 #include "store/embedded.h"
 #include "store/sqlite.h"
+#include <errno.h>
 #include <openssl/rand.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
