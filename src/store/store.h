@@ -15,6 +15,10 @@ enum patch_type { PATCH_MERGE, PATCH_JSON, PATCH_STRATEGIC };
 enum propagation { PROPAGATE_DEFAULT, PROPAGATE_BACKGROUND, PROPAGATE_FOREGROUND, PROPAGATE_ORPHAN };
 enum validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
 
+/* How dependents are to be treated is kept on a deleted object as one of these finalizers. */
+#define FINALIZER_ORPHAN "orphan"
+#define FINALIZER_FOREGROUND "foregroundDeletion"
+
 struct write_result {
     struct status status;  /* ok, or why not */
     struct obj *obj;       /* the object as it is now (its last version when removed), borrowed */

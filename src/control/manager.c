@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/manager.h"
+#include "base/mem.h"
+#include "control/events.h"
+#include "control/workqueue.h"
+#include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct turn { /* one reconciliation and its writes */
+    LIST_ENTRY(turn) siblings;
+    struct control *control;
+    const char *key; /* owned by the work queue */
+    size_t writes;   /* on their way */
+    bool is_open;    /* reconcile() has not returned yet */
+    bool failed;
+};
+
+struct control {
+    struct manager *manager;
+    const struct controller *controller;
+    struct workqueue *queue;
+    struct turn *turn; /* while reconcile() runs */
+    struct manager_stats stats;
+};
+
+/* Writes may outlive the manager (a crash does not recall them). They hold on to this small
+ * struct, which says whether there is still somebody to tell. */
+struct lifeline {
+    struct manager *manager; /* NULL: gone */
+    size_t refs;
+};
+
+struct manager {
+    struct world *world;
+    struct lifeline *life;
+    struct watch *watch;
+    struct control *controls;
+    size_t count;
+    LIST_HEAD(, turn) turns; /* those with writes on their way, to be freed with the manager */
+    size_t turn_count;
+};
+
+struct sent { /* one write on its way */
+    struct lifeline *life;
+    struct turn *turn;
+    bool is_delete;
+};
+
+static void lifeline_unref(struct lifeline *life)
+{
+    if (--life->refs == 0)
+        mem_free(life);
+}
+
+static void ask_to_wake(struct manager *manager)
+{
+    time_ms now = manager->world->ops->now(manager->world);
+    time_ms at = TIME_NEVER;
+    for (size_t i = 0; i < manager->count; i++) {
+        time_ms due = workqueue_next_due(manager->controls[i].queue, now);
+        at = due < at ? due : at;
+    }
+    manager->world->ops->wake(manager->world, at);
+}
+
+static void on_change(void *arg, struct change *change)
+{
+    struct manager *manager = arg;
+    for (size_t i = 0; i < manager->count; i++)
+        manager->controls[i].controller->map(&manager->controls[i], change);
+    ask_to_wake(manager);
+}
+
+static void map_everything(struct manager *manager)
+{
+    struct cache *cache = manager->world->cache;
+    for (size_t k = 0; KINDS[k] != NULL; k++) {
+        struct obj *obj = cache_first(cache, KINDS[k], NULL);
+        for (; obj != NULL; obj = cache_after(cache, KINDS[k], NULL, obj)) {
+            struct change change = {
+                .type = CHANGE_ADDED, .revision = obj->revision, .obj = obj};
+            for (size_t i = 0; i < manager->count; i++)
+                manager->controls[i].controller->map(&manager->controls[i], &change);
+        }
+    }
+}
+
+struct manager *manager_new(struct world *world, const struct controller *const *controllers)
+{
+    struct manager *manager = mem_zalloc(sizeof(*manager));
+    manager->world = world;
+    manager->life = mem_zalloc(sizeof(*manager->life));
+    *manager->life = (struct lifeline){.manager = manager, .refs = 1};
+    while (controllers[manager->count] != NULL)
+        manager->count++;
+    manager->controls = mem_zalloc(manager->count * sizeof(*manager->controls));
+    for (size_t i = 0; i < manager->count; i++) {
+        manager->controls[i] = (struct control){
+            .manager = manager, .controller = controllers[i], .queue = workqueue_new()};
+        manager->controls[i].stats.controller = controllers[i]->name;
+    }
+    manager->watch = feed_watch(world->feed, NULL, NULL, NULL, on_change, manager);
+    map_everything(manager);
+    ask_to_wake(manager);
+    return manager;
+}
+
+void manager_free(struct manager *manager)
+{
+    if (manager == NULL)
+        return;
+    manager->life->manager = NULL;
+    lifeline_unref(manager->life);
+    feed_unwatch(manager->watch);
+    struct turn *turn;
+    while ((turn = LIST_FIRST(&manager->turns)) != NULL) {
+        LIST_REMOVE(turn, siblings);
+        mem_free(turn);
+    }
+    for (size_t i = 0; i < manager->count; i++)
+        workqueue_free(manager->controls[i].queue);
+    mem_free(manager->controls);
+    mem_free(manager);
+}
+
+/* ---- turns ---- */
+
+static struct turn *turn_open(struct control *control, const char *key)
+{
+    struct manager *manager = control->manager;
+    struct turn *turn = mem_zalloc(sizeof(*turn));
+    *turn = (struct turn){.control = control, .key = key, .is_open = true};
+    LIST_INSERT_HEAD(&manager->turns, turn, siblings);
+    manager->turn_count++;
+    return turn;
+}
+
+static void turn_close_if_done(struct turn *turn)
+{
+    if (turn->is_open || turn->writes > 0)
+        return;
+    struct control *control = turn->control;
+    struct manager *manager = control->manager;
+    workqueue_finish(control->queue, turn->key, turn->failed, control_now(control));
+    control->stats.failures += turn->failed;
+    LIST_REMOVE(turn, siblings);
+    manager->turn_count--;
+    mem_free(turn);
+}
+
+static bool run_one(struct control *control)
+{
+    const char *key = workqueue_take(control->queue, control_now(control));
+    if (key == NULL)
+        return false;
+    control->stats.reconciles++;
+    struct turn *turn = turn_open(control, key);
+    control->turn = turn;
+    control->controller->reconcile(control, key);
+    control->turn = NULL;
+    turn->is_open = false;
+    turn_close_if_done(turn);
+    return true;
+}
+
+void manager_run(struct manager *manager, size_t budget)
+{
+    bool progress = true;
+    while (budget > 0 && progress) {
+        progress = false;
+        for (size_t i = 0; i < manager->count && budget > 0; i++) {
+            if (run_one(&manager->controls[i])) {
+                progress = true;
+                budget--;
+            }
+        }
+    }
+    ask_to_wake(manager);
+}
+
+size_t manager_backlog(const struct manager *manager)
+{
+    size_t n = manager->turn_count;
+    for (size_t i = 0; i < manager->count; i++)
+        n += workqueue_count(manager->controls[i].queue);
+    return n;
+}
+
+size_t manager_stats(const struct manager *manager, struct manager_stats *out, size_t max)
+{
+    size_t n = 0;
+    for (; n < manager->count && n < max; n++)
+        out[n] = manager->controls[n].stats;
+    return n;
+}
+
+/* ---- for controllers ---- */
+
+struct world *control_world(struct control *control)
+{
+    return control->manager->world;
+}
+
+time_ms control_now(struct control *control)
+{
+    struct world *world = control->manager->world;
+    return world->ops->now(world);
+}
+
+void control_add(struct control *control, const char *key)
+{
+    workqueue_add(control->queue, key);
+}
+
+void control_add_at(struct control *control, const char *key, time_ms at)
+{
+    workqueue_add_at(control->queue, key, at);
+}
+
+void control_retry(struct control *control)
+{
+    assert(control->turn != NULL);
+    control->turn->failed = true;
+}
+
+static void on_written(void *arg, struct write_result *result)
+{
+    struct sent *sent = arg;
+    struct manager *manager = sent->life->manager;
+    if (manager != NULL) {
+        struct turn *turn = sent->turn;
+        bool gone = sent->is_delete && result->status.code == 404;
+        turn->failed |= !status_ok(&result->status) && !gone;
+        turn->writes--;
+        turn_close_if_done(turn);
+        ask_to_wake(manager);
+    }
+    lifeline_unref(sent->life);
+    mem_free(sent);
+}
+
+void control_write(struct control *control, struct write *write)
+{
+    assert(control->turn != NULL);
+    struct manager *manager = control->manager;
+    struct sent *sent = mem_zalloc(sizeof(*sent));
+    *sent = (struct sent){
+        .life = manager->life, .turn = control->turn, .is_delete = write->op == WRITE_DELETE};
+    manager->life->refs++;
+    control->turn->writes++;
+    control->stats.writes++;
+    write->done = on_written;
+    write->arg = sent;
+    manager->world->ops->submit(manager->world, write);
+}
+
+void control_event(struct control *control, const struct obj *about, const char *type,
+                   const char *reason, const char *fmt, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    const struct event_text text = {.type = type,
+                                    .reason = reason,
+                                    .message = message,
+                                    .component = control->controller->name};
+    struct write *write = event_write(control_world(control), about, &text, control_now(control));
+    /* Nobody waits for an event, and losing one changes nothing. */
+    control_world(control)->ops->submit(control_world(control), write);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "control/world.h"
+
+/* Runs controllers in a world: hands them changes as keys, one key at a time, and never a key
+ * whose writes are still on their way. */
+struct manager;
+struct control; /* one running controller */
+
+struct controller {
+    const char *name;
+    /* Names the keys that a change concerns, with control_add(). At the start it is called with
+     * an ADDED change for every object there is. */
+    void (*map)(struct control *control, const struct change *change);
+    /* Reads the cache and asks for writes; called again until there is nothing left to do. */
+    void (*reconcile)(struct control *control, const char *key);
+};
+
+struct manager *manager_new(struct world *world, const struct controller *const *controllers);
+/* Stops at once, as a crash would: writes on their way finish, nobody hears of them. */
+void manager_free(struct manager *manager);
+/* Works off what is due, at most `budget` keys. Called by the host when it was asked to wake. */
+void manager_run(struct manager *manager, size_t budget);
+size_t manager_backlog(const struct manager *manager);
+
+/* For controllers. */
+struct world *control_world(struct control *control);
+time_ms control_now(struct control *control);
+void control_add(struct control *control, const char *key);
+void control_add_at(struct control *control, const char *key, time_ms at);
+/* Part of the reconciliation under way: the key is held until this write is known. A conflict or
+ * a failure brings the key back after a pause; "not found" of a deletion is as good as done. */
+void control_write(struct control *control, struct write *write);
+/* This reconciliation could not do all it should: the key comes back after a pause. */
+void control_retry(struct control *control);
+/* Records an Event about an object; the same one again only counts up. `type`: "Normal" or
+ * "Warning". */
+void control_event(struct control *control, const struct obj *about, const char *type,
+                   const char *reason, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+struct manager_stats {
+    const char *controller;
+    uint64_t reconciles, writes, failures;
+};
+size_t manager_stats(const struct manager *manager, struct manager_stats *out, size_t max);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/rng.h"
+#include "store/store.h"
+
+/* All that a controller sees of the world. Three hosts provide it: the server (epoll, SQLite),
+ * Kubernetes (an informer's cache), and the simulator (virtual clock, faults). */
+struct world;
+
+struct world_ops {
+    time_ms (*now)(struct world *world); /* since 1970 */
+    /* As store_submit(), with one promise more: `done` is called only after `cache` and `feed`
+     * show the write, so nobody ever has to guess about his own writes. */
+    void (*submit)(struct world *world, struct write *write);
+    /* manager_run() is wanted at that time; replaces an earlier wish. TIME_NEVER takes it back. */
+    void (*wake)(struct world *world, time_ms at);
+};
+
+struct world {
+    const struct world_ops *ops;
+    struct cache *cache;
+    struct feed *feed; /* what changes in `cache`, in order */
+    struct rng rng;
+};

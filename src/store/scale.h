@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "store/object.h"
+
+/* The Scale sub-resource of an object whose kind has one, as a document of its own. */
+yyjson_mut_doc *scale_view(const struct obj *obj);

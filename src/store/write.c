@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Updates and patches, and what they share with creation. An update is always judged as a whole
+ * new version against the newest old one: a patch is first applied to a copy, a sub-resource first
+ * restricted to the part that it may change, and then the same path decides. */
+#include "store/write_internal.h"
+#include "base/mem.h"
+#include "model/patch.h"
+#include <errno.h>
+#include <stdio.h>
+
+struct write *write_new(enum write_op op, const struct kind *kind, const char *ns,
+                        const char *name)
+{
+    struct write *write = mem_zalloc(sizeof(*write));
+    write->op = op;
+    write->kind = kind;
+    write->ns = mem_strdup(ns ? ns : "");
+    write->name = mem_strdup(name ? name : "");
+    write->grace_s = -1;
+    return write;
+}
+
+void write_free(struct write *write)
+{
+    if (write == NULL)
+        return;
+    mem_free(write->ns);
+    mem_free(write->name);
+    mem_free(write->if_uid);
+    mem_free(write->if_version);
+    yyjson_mut_doc_free(write->doc);
+    yyjson_doc_free(write->patch);
+    mem_free(write);
+}
+
+/* ---- shared with creation ---- */
+
+static void warn_unknown(const struct findings *unknown, struct str *warnings)
+{
+    for (size_t i = 0; i < unknown->list.len; i++) {
+        const struct finding *f = &unknown->list.items[i];
+        str_addf(warnings, "%s%s%s%s\n", f->text, f->hint ? " (" : "", f->hint ? f->hint : "",
+                 f->hint ? ")" : "");
+    }
+}
+
+static bool judge_unknown(struct write *write, yyjson_mut_val *root, struct write_result *result)
+{
+    if (write->validation == VALIDATE_IGNORE)
+        return true;
+    struct findings unknown = {0};
+    schema_unknown(write->kind->type, root, &unknown);
+    bool strict = write->validation == VALIDATE_STRICT && unknown.list.len > 0;
+    if (strict) {
+        scoped_str lines = {0};
+        warn_unknown(&unknown, &lines);
+        for (size_t i = 0; i + 1 < lines.len; i++) {
+            if (lines.data[i] == '\n')
+                lines.data[i] = ',';
+        }
+        lines.data[lines.len - 1] = '\0';
+        status_set(&result->status, 400, "BadRequest",
+                   "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
+                   write->kind->name, write->kind->version, write->kind->name, lines.data);
+    } else {
+        warn_unknown(&unknown, &result->warnings);
+    }
+    findings_done(&unknown);
+    return !strict;
+}
+
+/* A name never changes, so it is judged once. */
+static void check_name(const struct kind *kind, yyjson_mut_val *root, struct findings *findings)
+{
+    struct check c = {.findings = findings, .at = root};
+    size_t mark = check_enter(&c, "metadata");
+    yyjson_mut_val *name = json_mut_at(root, "metadata.name");
+    if (name == NULL) {
+        check_required(&c, "name", "name or generateName is required");
+    } else if (yyjson_mut_is_str(name)) {
+        const char *why = format_problem(kind->name_format, yyjson_mut_get_str(name),
+                                         yyjson_mut_get_len(name));
+        if (why != NULL)
+            check_invalid(&c, "name", name, why);
+    }
+    check_leave(&c, mark);
+    check_done(&c);
+}
+
+bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
+                    struct write_result *result)
+{
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    if (!judge_unknown(write, root, result))
+        return false;
+    schema_fill(write->kind->type, doc, root);
+    struct findings findings = {0};
+    if (old == NULL)
+        check_name(write->kind, root, &findings);
+    schema_check(write->kind->type, root, old, &findings);
+    if (findings.list.len > 0) {
+        const char *name = json_mut_str_at(root, "metadata.name");
+        status_invalid(&result->status, write->kind, name ? name : "", &findings);
+    }
+    findings_done(&findings);
+    return status_ok(&result->status);
+}
+
+static bool list_is_empty(yyjson_mut_val *root, const char *path)
+{
+    return yyjson_mut_arr_size(json_mut_at(root, path)) == 0;
+}
+
+bool write_may_go(const struct kind *kind, yyjson_mut_val *root)
+{
+    if (json_mut_at(root, "metadata.deletionTimestamp") == NULL)
+        return false;
+    if (!list_is_empty(root, "metadata.finalizers"))
+        return false;
+    if (kind == &KIND_NAMESPACE && !list_is_empty(root, "spec.finalizers"))
+        return false;
+    return json_mut_int_at(root, "metadata.deletionGracePeriodSeconds", 0) == 0;
+}
+
+/* ---- update ---- */
+
+static bool name_matches(struct write *write, yyjson_mut_val *root, struct status *status)
+{
+    const char *name = json_mut_str_at(root, "metadata.name");
+    const char *ns = json_mut_str_at(root, "metadata.namespace");
+    if (name != NULL && strcmp(name, write->name) != 0) {
+        status_bad_request(status,
+                           "the name of the object (%s) does not match the name on the URL (%s)",
+                           name, write->name);
+        return false;
+    }
+    if (ns != NULL && strcmp(ns, write->ns) != 0) {
+        status_bad_request(status,
+                           "the namespace of the provided object does not match the namespace "
+                           "sent on the request");
+        return false;
+    }
+    return true;
+}
+
+static bool version_matches(struct write *write, const struct obj *old, yyjson_mut_val *root,
+                            struct status *status)
+{
+    const char *version = json_mut_str_at(root, "metadata.resourceVersion");
+    if (write->if_version != NULL)
+        version = write->if_version;
+    if (version != NULL && *version != '\0' && strcmp(version, old->meta.resource_version) != 0) {
+        status_conflict(status, write->kind, write->name, NULL);
+        return false;
+    }
+    const char *uid = json_mut_str_at(root, "metadata.uid");
+    if (write->if_uid != NULL)
+        uid = write->if_uid;
+    if (uid != NULL && strcmp(uid, old->meta.uid) != 0) {
+        char why[256];
+        (void)snprintf(why, sizeof(why),
+                       "Precondition failed: UID in precondition: %s, UID in object meta: %s", uid,
+                       old->meta.uid);
+        status_conflict(status, write->kind, write->name, why);
+        return false;
+    }
+    return true;
+}
+
+/* What belongs to the server stays as it was, whatever the client sent. */
+static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_mut_val *old)
+{
+    static const char *const KEYS[] = {
+        "name",       "namespace",         "uid",
+        "generation", "creationTimestamp", "deletionTimestamp",
+        "generateName", "deletionGracePeriodSeconds"};
+    yyjson_mut_val *meta = json_mut_at(root, "metadata");
+    yyjson_mut_val *from = json_mut_at(old, "metadata");
+    if (!yyjson_mut_is_obj(meta)) {
+        meta = yyjson_mut_obj(doc);
+        json_mut_put(doc, root, "metadata", meta);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
+        yyjson_mut_val *value = yyjson_mut_obj_get(from, KEYS[i]);
+        json_mut_put(doc, meta, KEYS[i], value ? yyjson_mut_val_mut_copy(doc, value) : NULL);
+    }
+    json_mut_put(doc, meta, "resourceVersion", NULL);
+    json_mut_put(doc, meta, "selfLink", NULL);
+}
+
+static void keep_part(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_mut_val *old,
+                      const char *key)
+{
+    yyjson_mut_val *value = yyjson_mut_obj_get(old, key);
+    json_mut_put(doc, root, key, value ? yyjson_mut_val_mut_copy(doc, value) : NULL);
+}
+
+/* Restricts the new version to what the sub-resource may change: returns the document to judge. */
+static yyjson_mut_doc *only_status(const struct obj *old, yyjson_mut_doc *doc)
+{
+    yyjson_mut_doc *result = obj_edit(old);
+    yyjson_mut_val *status = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "status");
+    json_mut_put(result, yyjson_mut_doc_get_root(result), "status",
+                 status ? yyjson_mut_val_mut_copy(result, status) : NULL);
+    return result;
+}
+
+static yyjson_mut_doc *only_finalizers(const struct obj *old, yyjson_mut_doc *doc)
+{
+    yyjson_mut_doc *result = obj_edit(old);
+    yyjson_mut_val *list = json_mut_at(yyjson_mut_doc_get_root(doc), "spec.finalizers");
+    json_mut_set(result, yyjson_mut_doc_get_root(result), "spec.finalizers",
+                 list ? yyjson_mut_val_mut_copy(result, list) : yyjson_mut_arr(result));
+    return result;
+}
+
+static void add_scheduled_condition(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now)
+{
+    yyjson_mut_val *list = json_mut_at(root, "status.conditions");
+    if (!yyjson_mut_is_arr(list)) {
+        list = yyjson_mut_arr(doc);
+        json_mut_set(doc, root, "status.conditions", list);
+    }
+    scoped_str at = {0};
+    rfc3339_format(now, &at);
+    yyjson_mut_val *condition = yyjson_mut_arr_add_obj(doc, list);
+    yyjson_mut_obj_add_str(doc, condition, "type", "PodScheduled");
+    yyjson_mut_obj_add_str(doc, condition, "status", "True");
+    yyjson_mut_obj_add_strcpy(doc, condition, "lastTransitionTime", str_text(&at));
+}
+
+static yyjson_mut_doc *bound(const struct write_env *env, struct write *write,
+                             struct status *status)
+{
+    yyjson_mut_val *binding = yyjson_mut_doc_get_root(write->doc);
+    const char *node = json_mut_str_at(binding, "target.name");
+    const char *already = json_str_at(env->old->root, "spec.nodeName");
+    if (node == NULL || *node == '\0') {
+        status_bad_request(status, "Binding \"%s\": target.name must name the node", write->name);
+        return NULL;
+    }
+    if (already != NULL && *already != '\0') {
+        char why[320];
+        (void)snprintf(why, sizeof(why), "pod %s is already assigned to node \"%s\"", write->name,
+                       already);
+        status_conflict(status, write->kind, write->name, why);
+        return NULL;
+    }
+    yyjson_mut_doc *doc = obj_edit(env->old);
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    json_mut_set(doc, root, "spec.nodeName", yyjson_mut_strcpy(doc, node));
+    add_scheduled_condition(doc, root, env->now);
+    return doc;
+}
+
+static yyjson_mut_doc *scaled(const struct obj *old, struct write *write, struct status *status)
+{
+    yyjson_mut_doc *doc = obj_edit(old);
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    json_mut_put(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", NULL);
+    if (scale_apply(write->kind, doc, yyjson_mut_doc_get_root(write->doc), status))
+        return doc;
+    yyjson_mut_doc_free(doc);
+    return NULL;
+}
+
+/* The whole new version that this write asks for, before it is judged. NULL: refused. */
+static yyjson_mut_doc *wanted_version(const struct write_env *env, struct write *write,
+                                      struct status *status)
+{
+    switch (write->sub) {
+    case SUB_NONE:
+        return take_ptr(write->doc);
+    case SUB_STATUS:
+        return only_status(env->old, write->doc);
+    case SUB_FINALIZE:
+        return only_finalizers(env->old, write->doc);
+    case SUB_BINDING:
+        return bound(env, write, status);
+    case SUB_SCALE:
+        return scaled(env->old, write, status);
+    }
+    return NULL;
+}
+
+/* Equal but for what every write touches. */
+static bool same_part(yyjson_mut_val *a, yyjson_mut_val *b, const char *key)
+{
+    return json_mut_equal(yyjson_mut_obj_get(a, key), yyjson_mut_obj_get(b, key));
+}
+
+static bool same_besides(yyjson_mut_val *a, yyjson_mut_val *b, const char *skip1,
+                         const char *skip2)
+{
+    yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(a);
+    yyjson_mut_val *key;
+    size_t seen = 0, skipped = 0;
+    while ((key = yyjson_mut_obj_iter_next(&iter)) != NULL) {
+        const char *name = yyjson_mut_get_str(key);
+        if (strcmp(name, skip1) == 0 || strcmp(name, skip2) == 0)
+            continue;
+        seen++;
+        if (!same_part(a, b, name))
+            return false;
+    }
+    skipped += yyjson_mut_obj_get(b, skip1) != NULL;
+    skipped += yyjson_mut_obj_get(b, skip2) != NULL;
+    return yyjson_mut_obj_size(b) == seen + skipped;
+}
+
+static void bump_generation(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct obj *old,
+                            yyjson_mut_val *old_root)
+{
+    if (old->meta.generation == 0 || same_besides(root, old_root, "metadata", "status"))
+        return;
+    json_mut_set(doc, root, "metadata.generation",
+                 yyjson_mut_sint(doc, old->meta.generation + 1));
+}
+
+/* Type information may be left out by a client; it is never wrong in what we store. */
+static void set_type(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct kind *kind)
+{
+    char api_version[128];
+    json_mut_put(doc, root, "kind", yyjson_mut_str(doc, kind->name));
+    json_mut_put(doc, root, "apiVersion",
+                 yyjson_mut_strcpy(doc, kind_api_version(kind, api_version)));
+}
+
+static void judge_update(const struct write_env *env, struct write *write,
+                         struct write_result *result, struct decision *decision)
+{
+    struct obj *old = env->old;
+    yyjson_mut_doc *doc = wanted_version(env, write, &result->status);
+    decision->doc = doc;
+    if (doc == NULL)
+        return;
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    if (!name_matches(write, root, &result->status) ||
+        !version_matches(write, old, root, &result->status))
+        return;
+    scoped_json_mut *old_doc = obj_edit(old);
+    yyjson_mut_val *old_root = yyjson_mut_doc_get_root(old_doc);
+    json_mut_put(old_doc, yyjson_mut_obj_get(old_root, "metadata"), "resourceVersion", NULL);
+    keep_server_fields(doc, root, old_root);
+    set_type(doc, root, write->kind);
+    if (write->kind->has_status && write->sub != SUB_STATUS && write->sub != SUB_BINDING)
+        keep_part(doc, root, old_root, "status");
+    if (write->kind->prepare_update != NULL)
+        write->kind->prepare_update(doc, root, old->root);
+    if (!write_validate(write, doc, old_root, result))
+        return;
+    bump_generation(doc, root, old, old_root);
+    if (write_may_go(write->kind, root))
+        decision->verdict = VERDICT_REMOVE;
+    else
+        decision->verdict = json_mut_equal(root, old_root) ? VERDICT_KEEP : VERDICT_PUT;
+}
+
+/* ---- patch ---- */
+
+static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status *status)
+{
+    struct err err = {0};
+    yyjson_val *patch = yyjson_doc_get_root(write->patch);
+    int r = 0;
+    switch (write->patch_type) {
+    case PATCH_MERGE:
+        r = patch_merge(doc, patch, &err);
+        break;
+    case PATCH_JSON:
+        r = patch_json(doc, patch, &err);
+        break;
+    case PATCH_STRATEGIC:
+        r = patch_strategic(write->kind->type, doc, patch, &err);
+        break;
+    }
+    if (r == 0 && !yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc)))
+        r = err_set(&err, -EINVAL, "the patched object is no longer an object");
+    if (r == 0)
+        return true;
+    if (write->patch_type == PATCH_JSON)
+        status_set(status, 422, "Invalid", "the server rejected our request due to an error in our "
+                   "request: %s", err.text);
+    else
+        status_bad_request(status, "%s", err.text);
+    return false;
+}
+
+static bool prepare_patch(const struct write_env *env, struct write *write, struct status *status)
+{
+    yyjson_mut_doc *doc = write->sub == SUB_SCALE ? scale_view(env->old) : obj_edit(env->old);
+    if (!apply_patch(write, doc, status)) {
+        yyjson_mut_doc_free(doc);
+        return false;
+    }
+    yyjson_mut_doc_free(write->doc);
+    write->doc = doc;
+    return true;
+}
+
+void write_decide(const struct write_env *env, struct write *write, struct write_result *result,
+                  struct decision *decision)
+{
+    if (write->op == WRITE_CREATE && write->sub == SUB_NONE) {
+        create_decide(env, write, result, decision);
+        return;
+    }
+    if (env->old == NULL) {
+        status_not_found(&result->status, write->kind, write->name);
+        return;
+    }
+    if (write->op == WRITE_DELETE) {
+        delete_decide(env, write, result, decision);
+        return;
+    }
+    if (write->op == WRITE_PATCH && !prepare_patch(env, write, &result->status))
+        return;
+    judge_update(env, write, result, decision);
+}

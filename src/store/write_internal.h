@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/rng.h"
+#include "store/scale.h"
+#include "store/store.h"
+
+/* What one write does to one object: decided here, without side effects, against the newest
+ * version. embedded.c numbers, stores and announces what was decided. */
+enum verdict {
+    VERDICT_REFUSED, /* result->status says why */
+    VERDICT_KEEP,    /* nothing to write: no change */
+    VERDICT_PUT,     /* doc is the new version */
+    VERDICT_REMOVE,  /* doc is the last version */
+};
+
+struct decision {
+    enum verdict verdict;
+    yyjson_mut_doc *doc; /* without its resourceVersion; the caller frees */
+    bool created;
+};
+
+struct write_env {
+    time_ms now;
+    struct rng *rng;
+    struct obj *old; /* the newest version, or NULL */
+    /* The newest version of anything else: the namespace, a generated name. */
+    struct obj *(*head)(void *arg, const struct kind *kind, const char *ns, const char *name);
+    void *arg;
+};
+
+void write_decide(const struct write_env *env, struct write *write, struct write_result *result,
+                  struct decision *decision);
+
+/* The two halves that write.c dispatches to. They may change write->doc. */
+void create_decide(const struct write_env *env, struct write *write, struct write_result *result,
+                   struct decision *decision);
+void delete_decide(const struct write_env *env, struct write *write, struct write_result *result,
+                   struct decision *decision);
+
+/* Unknown fields, defaults, kind hooks, validation. False: result->status says why. */
+bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
+                    struct write_result *result);
+/* Is there anything left that must happen before the object may go? */
+bool write_may_go(const struct kind *kind, yyjson_mut_val *root);
+
+/* Puts a Scale's spec.replicas into the object's document. */
+bool scale_apply(const struct kind *kind, yyjson_mut_doc *object, yyjson_mut_val *scale,
+                 struct status *status);
