@@ -325,10 +325,12 @@ void host_free(struct host *host)
     if (host->api != NULL)
         api_end_streams(host->api);
     http_server_free(host->http);
-    if (host->disk != NULL)
-        host->disk->ops->close(host->disk); /* the batch under way ends and is told */
     loop_task_cancel(host->loop, &host->flush);
-    loop_io_del(host->disk_io);
+    loop_io_del(host->disk_io); /* before its descriptor is closed */
+    if (host->store != NULL)
+        embedded_flush(host->store); /* a hasty stop may have left writes that wait for a turn */
+    if (host->disk != NULL)
+        host->disk->ops->close(host->disk); /* the batches under way end and are told */
     embedded_close(host->store);
     api_free(host->api);
     pki_done(&host->pki);
