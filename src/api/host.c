@@ -111,7 +111,8 @@ static void world_wake(struct world *world, time_ms at)
 static void run_controllers(void *arg)
 {
     struct host *host = arg;
-    if (host->manager != NULL)
+    bool is_stopping = host->stopped != NULL;
+    if (host->manager != NULL && !is_stopping)
         manager_run(host->manager, KEYS_PER_TURN);
 }
 
@@ -308,7 +309,6 @@ void host_stop(struct host *host, void (*stopped)(void *arg), void *arg)
     host->stopped = stopped;
     host->stopped_arg = arg;
     host->drain_until = loop_now(host->loop) + DRAIN_MS;
-    manager_free(take_ptr(host->manager));
     api_end_streams(host->api);
     http_server_drain(host->http);
     loop_timer_init(&host->drain, drain_step, host);
