@@ -140,8 +140,7 @@ static void more_metrics(void *arg, struct str *out)
              "# HELP muster_connections Open connections.\n"
              "# TYPE muster_connections gauge\nmuster_connections %zu\n",
              (unsigned long long)stats.batches, (unsigned long long)stats.rows,
-             (unsigned long long)stats.refused_batches, cpu,
-             http_server_connections(host->http));
+             (unsigned long long)stats.refused_batches, cpu, http_server_connections(host->http));
 }
 
 /* ---- starting ---- */
@@ -153,21 +152,19 @@ static int open_store(struct host *host, const struct host_options *options, str
     int r = sqlite_disk_open(&disk, &host->disk, err);
     if (r < 0)
         return r;
-    struct embedded_options store = {.disk = host->disk,
-                                     .window_changes = options->window_changes
-                                                           ? options->window_changes
-                                                           : WINDOW_CHANGES,
-                                     .now = host_now,
-                                     .on_dirty = host_dirty,
-                                     .arg = host};
+    struct embedded_options store = {
+        .disk = host->disk,
+        .window_changes = options->window_changes ? options->window_changes : WINDOW_CHANGES,
+        .now = host_now,
+        .on_dirty = host_dirty,
+        .arg = host};
     if (RAND_bytes((unsigned char *)&store.seed, sizeof(store.seed)) != 1)
         return err_set(err, -EIO, "no random numbers");
     loop_task_init(&host->flush, host_flush, host);
     r = embedded_open(&store, &host->store, err);
     if (r < 0)
         return r;
-    host->disk_io =
-        loop_io_add(host->loop, sqlite_disk_fd(host->disk), EPOLLIN, disk_ready, host);
+    host->disk_io = loop_io_add(host->loop, sqlite_disk_fd(host->disk), EPOLLIN, disk_ready, host);
     embedded_bootstrap(host->store);
     return 0;
 }

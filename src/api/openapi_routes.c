@@ -46,9 +46,8 @@ static void answer_index(struct call *call)
     str_add(&out, "{\"paths\":{");
     for (size_t i = 0; KINDS[i] != NULL; i++) {
         const struct kind *kind = KINDS[i];
-        scoped_free char *path =
-            *kind->group ? mem_printf("apis/%s/%s", kind->group, kind->version)
-                         : mem_printf("api/%s", kind->version);
+        scoped_free char *path = *kind->group ? mem_printf("apis/%s/%s", kind->group, kind->version)
+                                              : mem_printf("api/%s", kind->version);
         if (map_put(seen, path, (void *)kind) != NULL)
             continue;
         uint64_t hash = hash_of(document(call->api, kind->group, kind->version));
@@ -71,8 +70,7 @@ void openapi_answer(struct call *call)
     bool group = call->part_count == 5 && strcmp(parts[2], "apis") == 0;
     const char *name = group ? parts[3] : "";
     const char *version = core ? parts[3] : group ? parts[4] : "";
-    if (strcmp(call->part_count > 1 ? parts[1] : "", "v3") != 0 ||
-        !version_exists(name, version)) {
+    if (strcmp(call->part_count > 1 ? parts[1] : "", "v3") != 0 || !version_exists(name, version)) {
         struct status status = {0};
         status_set(&status, 404, "NotFound", "the server could not find the requested resource");
         call_refuse(call, &status);

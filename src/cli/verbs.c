@@ -5,16 +5,14 @@
  * `help` are separated by a newline, examples are "what\tcommand". */
 
 const struct verb VERBS[] = {
-#ifdef HAVE_VERB_UP
     {"up", "", "start a server on this machine, in the foreground",
-     "Starts everything that is needed on one machine: the store, the API, the controllers and a "
-     "node that runs pods. When it is ready it prints one line, 'ready api=URL kubeconfig=PATH "
-     "dashboard=URL', and tells the service manager if there is one. SIGTERM stops the pods in "
-     "the reverse order of their dependencies, then the server.",
+     "Starts the store, the controllers and the API. When it is ready it prints one line, 'ready "
+     "api=URL kubeconfig=PATH dashboard=none', and tells the service manager if there is one.\n"
+     "SIGTERM and SIGINT stop it: what was asked for is finished, watchers are told goodbye. What "
+     "was acknowledged survives any end, kill -9 included.",
      "Start a server\tmuster up\n"
      "Start one with its own data and a first job\tmuster up --data ./state -f job.yaml\n",
      0, 0, OPTS_UP, 0, WORDS_NOTHING, verb_up},
-#endif
     {"get", "KIND [NAME...] | KIND/NAME...", "show objects",
      "Shows one object, some, or all of a kind. Kinds may be written in the plural, the singular "
      "or by their short names; several are separated by commas; 'all' stands for the kinds people "
@@ -67,6 +65,15 @@ const struct verb VERBS[] = {
      "A file\tmuster validate job.yaml\n"
      "A folder, for a script\tmuster validate -o json jobs/\n",
      1, -1, OPTS_VALIDATE, 0, WORDS_FILES, verb_validate},
+    {"token", "create", "make a token for a client",
+     "Prints a bearer token for the API of this data directory's server. Roles: admin may do "
+     "everything, view may read, node is for the node of that name, agent for the companion of one "
+     "pod of one JobSet. Tokens are not stored: removing token.key from the data directory and "
+     "starting again makes all of them void.",
+     "For a dashboard that only looks\tmuster token create --role view --name grafana --ttl 720h\n"
+     "For the agent of one pod\tmuster token create --role agent --jobset train --pod "
+     "train-workers-0-0\n",
+     1, 1, OPTS_TOKEN, 0, WORDS_NOTHING, verb_token},
     {"version", "", "print the version", "Prints the version of this program.",
      "For a script\tmuster version -o json\n", 0, 0, OPTS_VERSION, 0, WORDS_NOTHING, verb_version},
     {"help", "[VERB]", "explain a verb", "Lists the verbs, or explains one of them.",

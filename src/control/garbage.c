@@ -67,11 +67,9 @@ static void garbage_map(struct control *control, const struct change *change)
 
 static void drop_finalizer(struct control *control, const struct obj *obj, const char *finalizer)
 {
-    struct write *write =
-        write_new(WRITE_UPDATE, obj->kind, obj_namespace(obj), obj->meta.name);
+    struct write *write = write_new(WRITE_UPDATE, obj->kind, obj_namespace(obj), obj->meta.name);
     write->doc = obj_edit(obj);
-    yyjson_mut_val *list =
-        json_mut_at(yyjson_mut_doc_get_root(write->doc), "metadata.finalizers");
+    yyjson_mut_val *list = json_mut_at(yyjson_mut_doc_get_root(write->doc), "metadata.finalizers");
     for (size_t i = yyjson_mut_arr_size(list); i-- > 0;) {
         if (yyjson_mut_equals_str(yyjson_mut_arr_get(list, i), finalizer))
             yyjson_mut_arr_remove(list, i);
@@ -106,8 +104,7 @@ static void drop_owners(struct control *control, const struct obj *obj,
                         bool (*drop)(struct control *, const struct obj *, const char *uid),
                         const char *only_uid)
 {
-    struct write *write =
-        write_new(WRITE_UPDATE, obj->kind, obj_namespace(obj), obj->meta.name);
+    struct write *write = write_new(WRITE_UPDATE, obj->kind, obj_namespace(obj), obj->meta.name);
     write->doc = obj_edit(obj);
     yyjson_mut_val *list =
         json_mut_at(yyjson_mut_doc_get_root(write->doc), "metadata.ownerReferences");
@@ -140,8 +137,7 @@ static void reconcile_owner(struct control *control, const struct obj *obj)
 
 enum owner_state { OWNER_ALIVE, OWNER_WAITING, OWNER_GONE };
 
-static enum owner_state owner_state(struct control *control, const struct obj *obj,
-                                    yyjson_val *ref)
+static enum owner_state owner_state(struct control *control, const struct obj *obj, yyjson_val *ref)
 {
     const char *api_version = yyjson_get_str(yyjson_obj_get(ref, "apiVersion"));
     const char *kind = yyjson_get_str(yyjson_obj_get(ref, "kind"));
@@ -170,10 +166,8 @@ static bool is_lost_owner(struct control *control, const struct obj *obj, const 
 
 static void collect(struct control *control, const struct obj *obj, bool owner_waits)
 {
-    bool has_dependents =
-        cache_owned_first(control_world(control)->cache, obj->meta.uid) != NULL;
-    struct write *write =
-        write_new(WRITE_DELETE, obj->kind, obj_namespace(obj), obj->meta.name);
+    bool has_dependents = cache_owned_first(control_world(control)->cache, obj->meta.uid) != NULL;
+    struct write *write = write_new(WRITE_DELETE, obj->kind, obj_namespace(obj), obj->meta.name);
     write->if_uid = mem_strdup(obj->meta.uid);
     write->if_version = mem_strdup(obj->meta.resource_version); /* it may get a new owner */
     write->propagation =

@@ -196,9 +196,9 @@ static void announce(struct embedded *e, struct pending *pending)
 {
     struct obj *obj = pending->obj;
     bool removed = pending->result.removed;
-    scoped_obj *old = removed ? cache_remove(e->store.cache, obj->kind, obj_namespace(obj),
-                                             obj->meta.name)
-                              : cache_put(e->store.cache, obj);
+    scoped_obj *old =
+        removed ? cache_remove(e->store.cache, obj->kind, obj_namespace(obj), obj->meta.name)
+                : cache_put(e->store.cache, obj);
     head_pop(e, pending->head);
     enum change_type type = removed ? CHANGE_DELETED : old ? CHANGE_MODIFIED : CHANGE_ADDED;
     feed_publish(e->store.feed, type, obj, old);
@@ -314,8 +314,8 @@ struct embedded_stats embedded_stats(const struct store *store)
 static int load_row(void *arg, const struct disk_row *row)
 {
     struct embedded *e = arg;
-    struct obj *obj = obj_load(row->kind, (struct sv){row->json->data, row->json->len},
-                               row->revision);
+    struct obj *obj =
+        obj_load(row->kind, (struct sv){row->json->data, row->json->len}, row->revision);
     if (obj == NULL)
         return -EBADMSG;
     obj_unref(cache_put(e->store.cache, obj));
@@ -325,8 +325,7 @@ static int load_row(void *arg, const struct disk_row *row)
 
 static const struct store_ops EMBEDDED_OPS = {.submit = embedded_submit};
 
-int embedded_open(const struct embedded_options *options, struct store **ret_store,
-                  struct err *err)
+int embedded_open(const struct embedded_options *options, struct store **ret_store, struct err *err)
 {
     struct embedded *e = mem_zalloc(sizeof(*e));
     e->options = *options;

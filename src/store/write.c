@@ -2,14 +2,13 @@
 /* Updates and patches, and what they share with creation. An update is always judged as a whole
  * new version against the newest old one: a patch is first applied to a copy, a sub-resource first
  * restricted to the part that it may change, and then the same path decides. */
-#include "store/write_internal.h"
 #include "base/mem.h"
 #include "model/patch.h"
+#include "store/write_internal.h"
 #include <errno.h>
 #include <stdio.h>
 
-struct write *write_new(enum write_op op, const struct kind *kind, const char *ns,
-                        const char *name)
+struct write *write_new(enum write_op op, const struct kind *kind, const char *ns, const char *name)
 {
     struct write *write = mem_zalloc(sizeof(*write));
     write->op = op;
@@ -78,8 +77,8 @@ static void check_name(const struct kind *kind, yyjson_mut_val *root, struct fin
     if (name == NULL) {
         check_required(&c, "name", "name or generateName is required");
     } else if (yyjson_mut_is_str(name)) {
-        const char *why = format_problem(kind->name_format, yyjson_mut_get_str(name),
-                                         yyjson_mut_get_len(name));
+        const char *why =
+            format_problem(kind->name_format, yyjson_mut_get_str(name), yyjson_mut_get_len(name));
         if (why != NULL)
             check_invalid(&c, "name", name, why);
     }
@@ -170,10 +169,14 @@ static bool version_matches(struct write *write, const struct obj *old, yyjson_m
 /* What belongs to the server stays as it was, whatever the client sent. */
 static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_mut_val *old)
 {
-    static const char *const KEYS[] = {
-        "name",       "namespace",         "uid",
-        "generation", "creationTimestamp", "deletionTimestamp",
-        "generateName", "deletionGracePeriodSeconds"};
+    static const char *const KEYS[] = {"name",
+                                       "namespace",
+                                       "uid",
+                                       "generation",
+                                       "creationTimestamp",
+                                       "deletionTimestamp",
+                                       "generateName",
+                                       "deletionGracePeriodSeconds"};
     yyjson_mut_val *meta = json_mut_at(root, "metadata");
     yyjson_mut_val *from = json_mut_at(old, "metadata");
     if (!yyjson_mut_is_obj(meta)) {
@@ -289,8 +292,7 @@ static bool same_part(yyjson_mut_val *a, yyjson_mut_val *b, const char *key)
     return json_mut_equal(yyjson_mut_obj_get(a, key), yyjson_mut_obj_get(b, key));
 }
 
-static bool same_besides(yyjson_mut_val *a, yyjson_mut_val *b, const char *skip1,
-                         const char *skip2)
+static bool same_besides(yyjson_mut_val *a, yyjson_mut_val *b, const char *skip1, const char *skip2)
 {
     yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(a);
     yyjson_mut_val *key;
@@ -313,8 +315,7 @@ static void bump_generation(yyjson_mut_doc *doc, yyjson_mut_val *root, const str
 {
     if (old->meta.generation == 0 || same_besides(root, old_root, "metadata", "status"))
         return;
-    json_mut_set(doc, root, "metadata.generation",
-                 yyjson_mut_sint(doc, old->meta.generation + 1));
+    json_mut_set(doc, root, "metadata.generation", yyjson_mut_sint(doc, old->meta.generation + 1));
 }
 
 /* Type information may be left out by a client; it is never wrong in what we store. */
@@ -379,8 +380,10 @@ static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status 
     if (r == 0)
         return true;
     if (write->patch_type == PATCH_JSON)
-        status_set(status, 422, "Invalid", "the server rejected our request due to an error in our "
-                   "request: %s", err.text);
+        status_set(status, 422, "Invalid",
+                   "the server rejected our request due to an error in our "
+                   "request: %s",
+                   err.text);
     else
         status_bad_request(status, "%s", err.text);
     return false;
