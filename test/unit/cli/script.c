@@ -97,9 +97,9 @@ void scene_play(const struct scene *scene)
     struct server server = {scene, 0};
     char *texts[2] = {NULL, NULL};
     size_t lens[2];
-    const char *in = scene->in ? scene->in : "";
-    FILE *streams[3] = {fmemopen((char *)in, strlen(in) + 1, "r"),
-                        open_memstream(&texts[0], &lens[0]), open_memstream(&texts[1], &lens[1])};
+    const char *in = scene->in ? scene->in : "\n"; /* fmemopen refuses nothing */
+    FILE *streams[3] = {fmemopen((char *)in, strlen(in), "r"), open_memstream(&texts[0], &lens[0]),
+                        open_memstream(&texts[1], &lens[1])};
     int exit_code = play(scene, &server, streams);
     for (size_t i = 0; i < ARRAY_LEN(streams); i++)
         (void)fclose(streams[i]); /* memory only */

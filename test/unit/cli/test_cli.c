@@ -201,7 +201,7 @@ static const struct scene READS[] = {
      1,
      "",
      NULL,
-     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_}\n"},
+     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatta: {}\n"},
     {"validate for scripts",
      {"validate", "-o", "json", "-"},
      {{0}},
