@@ -5,6 +5,7 @@
 #include "base/timetext.h"
 #include "base/vec.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The language in which kinds are described. One table of fields a type; from it come decoding,
@@ -55,6 +56,7 @@ enum fflags {
     MERGE = 1 << 4,        /* strategic merge: lists of objects by merge_key, of scalars as sets */
     RETAIN_KEYS = 1 << 5,  /* strategic merge: a patch names the keys that stay (volumes) */
     KEY_FORMAT = 1 << 6,   /* format is of a MAP's keys, not its values */
+    KEY_MAY_REPEAT = 1 << 7, /* items with an equal merge_key are allowed (ports by protocol) */
 };
 
 struct type;
@@ -67,7 +69,9 @@ struct field {
     const struct type *of;
     const char *const *values; /* allowed ones, NULL-terminated */
     const char *fallback;      /* default, as JSON text: "\"Always\"", "30", "[]" */
-    int64_t min, max;          /* with RANGE; for strings and lists: of their length */
+    /* With RANGE: of the number, or of the length of a string or LIST; of a MAP's values. A max of
+     * 0 beside a min of 0 or more is none. */
+    int64_t min, max;
     enum fformat format;
     const char *merge_key; /* of a LIST of objects; two with the same key are refused */
     const char *doc;
@@ -114,16 +118,29 @@ struct findings {
 void findings_done(struct findings *f);
 const char *finding_reason_name(enum finding_reason reason); /* "FieldValueRequired" */
 
-/* The walk under way: where we are, what was found. At most 100 findings are kept. */
+/* The walk under way: where we are, what was found. At most 100 findings are kept. Start with
+ * {.findings = ..., .at = root}; end with check_done(). */
+#define FINDINGS_MAX 100
+#define CHECK_DEPTH_MAX (JSON_DEPTH_MAX + 8)
 struct check {
     struct findings *findings;
     struct str path;
     const yyjson_mut_val *at;
+    bool dropped; /* the latest finding was one too many */
+    size_t depth; /* steps in `trail` */
+    struct check_step {
+        size_t mark;
+        const yyjson_mut_val *at;
+    } trail[CHECK_DEPTH_MAX]; /* where check_leave() goes back to */
 };
+void check_done(struct check *c); /* the findings stay */
 /* Enter and leave a child's path while a check function looks at it. */
 size_t check_enter(struct check *c, const char *field); /* returns the mark for check_leave */
 size_t check_enter_index(struct check *c, size_t index);
 size_t check_enter_key(struct check *c, const char *key); /* labels[key] */
+/* The same with the child at hand, so that long lists and maps are not searched at each step. */
+size_t check_enter_item(struct check *c, size_t index, const yyjson_mut_val *item);
+size_t check_enter_member(struct check *c, const char *key, const yyjson_mut_val *value);
 void check_leave(struct check *c, size_t mark);
 void check_required(struct check *c, const char *field, const char *detail_or_null);
 void check_invalid(struct check *c, const char *field, yyjson_mut_val *value, const char *why);
@@ -131,12 +148,18 @@ void check_not_supported(struct check *c, const char *field, yyjson_mut_val *val
                          const char *const *values);
 void check_duplicate(struct check *c, const char *field, yyjson_mut_val *value);
 void check_forbidden(struct check *c, const char *field, const char *why);
+void check_type(struct check *c, const char *field, yyjson_mut_val *value, const char *need);
+void check_unknown(struct check *c, const char *field, yyjson_mut_val *value);
 void check_hint(struct check *c, const char *hint); /* for the latest finding */
+/* The hint `did you mean "near"?`, when one of the candidates is near. */
+void check_hint_nearest(struct check *c, const char *word, const char *const *candidates,
+                        size_t n);
 /* `field` may be NULL: the finding is about the current path itself. */
 
 /* ---- what is done with tables ---- */
 
-/* Fills in defaults, in place. */
+/* Fills in defaults, in place. Members that are null count as absent and go; in a MAP of strings
+ * they become "". */
 void schema_fill(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *root);
 /* Types, required, allowed values, ranges, formats, duplicates, immutables, check functions. */
 void schema_check(const struct type *type, yyjson_mut_val *root, yyjson_mut_val *old,
@@ -150,6 +173,7 @@ const char *format_problem(enum fformat format, const char *text, size_t len);
 /* Reads the fields that have a `view` into a struct that was zeroed by the caller. No copies: what
  * it points to lives in the document.
  *   ONE: F_STRING, F_BYTES, F_DURATION.. -> const char *; F_INT* -> int64_t; F_BOOL -> bool;
+ *        F_NUMBER -> double;
  *        F_TIME, F_MICRO_TIME -> time_ms (0 when absent); F_QUANTITY -> quantity;
  *        F_OBJECT -> the struct embedded at that place; F_ANY, F_INT_OR_STRING -> yyjson_val *
  *   LIST, MAP: yyjson_val * */
