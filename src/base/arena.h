@@ -16,5 +16,4 @@ void arena_done(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size); /* zeroed, aligned for any type */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *text, size_t len);
-char *arena_printf(struct arena *arena, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+char *arena_printf(struct arena *arena, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

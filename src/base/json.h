@@ -17,8 +17,8 @@ int json_parse_mut(struct sv text, yyjson_mut_doc **ret_doc, struct err *err);
 /* The depth check alone, for documents that were made by patches. */
 int json_check_depth(yyjson_mut_val *root, struct err *err);
 
-void json_write(yyjson_mut_val *root, struct str *out);         /* compact, appended */
-void json_write_pretty(yyjson_mut_val *root, struct str *out);  /* four spaces, for people */
+void json_write(yyjson_mut_val *root, struct str *out);        /* compact, appended */
+void json_write_pretty(yyjson_mut_val *root, struct str *out); /* four spaces, for people */
 void json_write_val(yyjson_val *root, struct str *out);
 void json_write_val_pretty(yyjson_val *root, struct str *out);
 void json_quote(const char *text, size_t len, struct str *out); /* one string with its quotes */
@@ -36,8 +36,7 @@ int64_t json_mut_int_at(yyjson_mut_val *root, const char *path, int64_t otherwis
 void json_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path,
                   yyjson_mut_val *value);
 /* obj[key] = value, replaced in place or appended; `key` is copied into doc. NULL value removes. */
-void json_mut_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key,
-                  yyjson_mut_val *value);
+void json_mut_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *value);
 /* Equal as JSON: order of keys does not matter, 1 and 1.0 differ. Depth must be checked before. */
 bool json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b);
 

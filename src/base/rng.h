@@ -11,7 +11,7 @@ struct rng {
 
 void rng_seed(struct rng *rng, uint64_t seed);
 uint64_t rng_next(struct rng *rng);
-uint64_t rng_below(struct rng *rng, uint64_t limit); /* 0 <= result < limit, unbiased */
+uint64_t rng_below(struct rng *rng, uint64_t limit);             /* 0 <= result < limit, unbiased */
 int64_t rng_between(struct rng *rng, int64_t low, int64_t high); /* both ends included */
 bool rng_chance(struct rng *rng, uint32_t numerator, uint32_t denominator);
 /* A random (version 4) UUID; writes 36 characters and a NUL. */

@@ -16,8 +16,8 @@ void str_addc(struct str *str, char c);
 void str_addf(struct str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Makes room for `len` more bytes and returns where they go; follow with str->len += written. */
 char *str_reserve(struct str *str, size_t len);
-void str_clear(struct str *str);         /* empty, memory kept */
-char *str_take(struct str *str);         /* the caller frees; never NULL */
+void str_clear(struct str *str);             /* empty, memory kept */
+char *str_take(struct str *str);             /* the caller frees; never NULL */
 const char *str_text(const struct str *str); /* "" while empty */
 void str_done(struct str *str);
 #define scoped_str __attribute__((cleanup(str_done))) struct str

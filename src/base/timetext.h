@@ -16,6 +16,6 @@ void duration_human(time_ms ms, struct str *out);
 
 /* RFC 3339, any offset, up to nanoseconds in; UTC out. */
 int rfc3339_parse(struct sv text, time_ms *ret_ms, struct err *err);
-void rfc3339_format(time_ms at, struct str *out);        /* 2026-01-02T03:04:05Z (rounds down) */
-void rfc3339_format_ms(time_ms at, struct str *out);     /* 2026-01-02T03:04:05.678Z */
-void rfc3339_format_micro(time_ms at, struct str *out);  /* 2026-01-02T03:04:05.678000Z */
+void rfc3339_format(time_ms at, struct str *out);       /* 2026-01-02T03:04:05Z (rounds down) */
+void rfc3339_format_ms(time_ms at, struct str *out);    /* 2026-01-02T03:04:05.678Z */
+void rfc3339_format_micro(time_ms at, struct str *out); /* 2026-01-02T03:04:05.678000Z */

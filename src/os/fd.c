@@ -48,13 +48,13 @@ int file_read(const char *path, size_t bytes_max, struct str *out, struct err *e
 {
     scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return err_set(err, -errno, "open '%s'", path);
+        return err_set(err, -errno, "open '%s': %s", path, strerror(errno));
     scoped_str text = {0};
     int r = read_all(fd, bytes_max, &text);
     if (r == -EFBIG)
         return err_set(err, r, "read '%s': larger than %zu bytes", path, bytes_max);
     if (r < 0)
-        return err_set(err, r, "read '%s'", path);
+        return err_set(err, r, "read '%s': %s", path, strerror(-r));
     str_addn(out, str_text(&text), text.len);
     return 0;
 }
@@ -105,15 +105,15 @@ int file_replace(const char *path, const char *data, size_t len, unsigned mode, 
     int r = write_synced(beside, data, len, mode);
     if (r < 0) {
         (void)unlink(beside); /* it may not even exist */
-        return err_set(err, r, "write '%s'", beside);
+        return err_set(err, r, "write '%s': %s", beside, strerror(-r));
     }
     if (rename(beside, path) < 0) {
         r = -errno;
         (void)unlink(beside);
-        return err_set(err, r, "rename '%s' to '%s'", beside, path);
+        return err_set(err, r, "rename '%s' to '%s': %s", beside, path, strerror(-r));
     }
     r = sync_parent(path);
-    return r < 0 ? err_set(err, r, "sync folder of '%s'", path) : 0;
+    return r < 0 ? err_set(err, r, "sync folder of '%s': %s", path, strerror(-r)) : 0;
 }
 
 bool file_exists(const char *path)
@@ -143,9 +143,9 @@ int dir_make(const char *path, unsigned mode, struct err *err)
         /* EACCES, EROFS: a parent that exists and that we may not write to is no hindrance. */
         int r = make_one(part, 0755);
         if (r < 0 && !file_exists(part))
-            return err_set(err, r, "make folder '%s'", part);
+            return err_set(err, r, "make folder '%s': %s", part, strerror(-r));
         *at = '/';
     }
     int r = make_one(path, mode);
-    return r < 0 ? err_set(err, r, "make folder '%s'", path) : 0;
+    return r < 0 ? err_set(err, r, "make folder '%s': %s", path, strerror(-r)) : 0;
 }

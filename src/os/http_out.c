@@ -58,66 +58,70 @@ static int item_iov(const struct http_out_item *item, struct frame *frame, size_
     return n;
 }
 
-static ssize_t write_once(struct http_conn *conn, const struct http_out_item *items, size_t n,
-                          size_t skip)
+/* Where in a row of items the writing is. */
+struct cursor {
+    const struct http_out_item *items;
+    size_t n;
+    size_t first;
+    size_t skip; /* bytes of the first one that are out */
+    size_t progress;
+};
+
+static ssize_t write_once(struct http_conn *conn, const struct cursor *at)
 {
     struct frame frames[ITEMS_A_WRITE];
     struct iovec iov[ITEMS_A_WRITE * 3];
+    size_t skip = at->skip;
     int iov_len = 0;
-    for (size_t i = 0; i < n && i < ITEMS_A_WRITE; i++)
-        iov_len += item_iov(&items[i], &frames[i], i == 0 ? skip : 0, &iov[iov_len]);
+    for (size_t i = 0; i < ITEMS_A_WRITE && at->first + i < at->n; i++) {
+        iov_len += item_iov(&at->items[at->first + i], &frames[i], skip, &iov[iov_len]);
+        skip = 0;
+    }
     return http_io_write(conn, iov, iov_len);
 }
 
-/* Moves *first and *skip over `written` bytes. */
-static void advance(const struct http_out_item *items, size_t *first, size_t *skip, size_t written)
+static void advance(struct cursor *at, size_t written)
 {
-    *skip += written;
-    while (*skip > 0) {
-        size_t total = item_total(&items[*first]);
-        if (*skip < total)
+    at->progress += written;
+    at->skip += written;
+    while (at->skip > 0) {
+        size_t total = item_total(&at->items[at->first]);
+        if (at->skip < total)
             return;
-        *skip -= total;
-        (*first)++;
+        at->skip -= total;
+        at->first++;
     }
 }
 
-static int write_some(struct http_conn *conn, const struct http_out_item *items, size_t n,
-                      size_t *first, size_t *skip, size_t *ret_progress)
+static int write_some(struct http_conn *conn, struct cursor *at)
 {
-    size_t progress = 0;
-    int r = 0;
-    while (*first < n) {
-        ssize_t written = write_once(conn, items + *first, n - *first, *skip);
-        if (written < 0) {
-            r = (int)written;
-            break;
-        }
-        advance(items, first, skip, (size_t)written);
-        progress += (size_t)written;
-        if (progress >= WRITE_BUDGET_BYTES && *first < n) {
-            r = -EAGAIN;
-            break;
-        }
+    while (at->first < at->n) {
+        if (at->progress >= WRITE_BUDGET_BYTES)
+            return -EAGAIN;
+        ssize_t written = write_once(conn, at);
+        if (written < 0)
+            return (int)written;
+        advance(at, (size_t)written);
     }
-    *ret_progress = progress;
-    return r;
+    return 0;
 }
 
 int http_out_send(struct http_conn *conn, const struct http_out_item *items, size_t n,
                   size_t *ret_progress)
 {
     struct http_out *out = &conn->out;
-    size_t first = 0;
+    struct cursor at = {.items = items, .n = n};
     int r = -EAGAIN;
-    *ret_progress = 0;
-    if (http_out_is_empty(out))
-        r = write_some(conn, items, n, &first, &out->skip, ret_progress);
-    for (; first < n; first++) {
-        struct http_out_item item = {buf_ref(items[first].buf), items[first].chunked};
+    if (http_out_is_empty(out)) {
+        r = write_some(conn, &at);
+        out->skip = at.skip;
+    }
+    for (; at.first < n; at.first++) {
+        struct http_out_item item = {buf_ref(items[at.first].buf), items[at.first].chunked};
         vec_push(&out->items, item);
         out->bytes += item.buf->len;
     }
+    *ret_progress = at.progress;
     return r;
 }
 
@@ -142,9 +146,11 @@ static void drop_written(struct http_out *out, size_t first)
 int http_out_flush(struct http_conn *conn, size_t *ret_progress)
 {
     struct http_out *out = &conn->out;
-    size_t first = out->first;
-    int r = write_some(conn, out->items.items, out->items.len, &first, &out->skip, ret_progress);
-    drop_written(out, first);
+    struct cursor at = {out->items.items, out->items.len, out->first, out->skip, 0};
+    int r = write_some(conn, &at);
+    out->skip = at.skip;
+    drop_written(out, at.first);
+    *ret_progress = at.progress;
     return r;
 }
 

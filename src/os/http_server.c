@@ -36,7 +36,7 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
         return err_set(err, -EINVAL, "limit of header bytes is out of range");
     /* OpenSSL writes without MSG_NOSIGNAL: a client that has gone must not end the process. */
     if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        return err_set(err, -errno, "ignore SIGPIPE");
+        return err_set(err, -errno, "ignore SIGPIPE: %s", strerror(errno));
     struct http_server *server = mem_zalloc(sizeof(*server));
     server->loop = loop;
     server->options = *options;

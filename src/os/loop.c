@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -310,10 +311,10 @@ int loop_signal(struct loop *loop, int signo, loop_signal_fn *fn, void *arg, str
     sigaddset(&signals, signo);
     int r = pthread_sigmask(SIG_BLOCK, &signals, NULL);
     if (r != 0)
-        return err_set(err, -r, "block signal %d", signo);
+        return err_set(err, -r, "block signal %d: %s", signo, strerror(r));
     int fd = signalfd(loop->signal_fd, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd < 0)
-        return err_set(err, -errno, "watch signal %d", signo);
+        return err_set(err, -errno, "watch signal %d: %s", signo, strerror(errno));
     loop->signals = signals;
     loop->handlers[signo] = (struct loop_signal){fn, arg};
     if (loop->signal_fd < 0) {
@@ -327,10 +328,10 @@ int loop_new(struct loop **ret_loop, struct err *err)
 {
     scoped_fd epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0)
-        return err_set(err, -errno, "create epoll");
+        return err_set(err, -errno, "create epoll: %s", strerror(errno));
     scoped_fd timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (timer_fd < 0)
-        return err_set(err, -errno, "create timerfd");
+        return err_set(err, -errno, "create timerfd: %s", strerror(errno));
     struct loop *loop = mem_zalloc(sizeof(*loop));
     loop->epoll_fd = fd_take(&epoll_fd);
     loop->timer_fd = fd_take(&timer_fd);

@@ -44,7 +44,7 @@ static void warn_unknown(const struct findings *unknown, struct str *warnings)
     }
 }
 
-static bool passes_unknown(struct write *write, yyjson_mut_val *root, struct write_result *result)
+static bool judge_unknown(struct write *write, yyjson_mut_val *root, struct write_result *result)
 {
     if (write->validation == VALIDATE_IGNORE)
         return true;
@@ -73,7 +73,7 @@ bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *ol
                     struct write_result *result)
 {
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    if (!passes_unknown(write, root, result))
+    if (!judge_unknown(write, root, result))
         return false;
     schema_fill(write->kind->type, doc, root);
     struct findings findings = {0};

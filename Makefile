@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thin front for Meson, which does the work; "make help" lists the targets. Each one first lets
+# scripts/setup install what it needs. A build folder that exists is never configured again: ninja
+# follows changes of meson.build by itself.
+
+MESON ?= meson
+SETUP ?= scripts/setup
+WERROR ?= false
+prefix ?= /usr/local
+FUZZ_SECONDS ?= 120
+ARGS ?= -f examples/hello.yaml
+SAN = -Db_sanitize=address,undefined
+
+# What is checked daily is strict; a user's release build is not, for the sake of newer compilers.
+OPTIONS_build = --buildtype=release -Dtests=disabled -Dwerror=$(WERROR)
+OPTIONS_build-san = $(SAN) -Dtests=enabled -Dwerror=true
+OPTIONS_build-tsan = -Db_sanitize=thread -Dtests=enabled -Dwerror=true
+OPTIONS_build-cov = --buildtype=debug -Db_coverage=true -Dtests=enabled
+OPTIONS_build-clang = --buildtype=debug -Dtests=enabled -Dwerror=true
+OPTIONS_build-fuzz = $(SAN) -Db_lundef=false -Dtests=disabled -Dfuzz=true
+CC_build-clang = CC=clang
+CC_build-fuzz = CC=clang
+BUILDS = build build-san build-tsan build-cov build-clang build-fuzz
+
+.DEFAULT_GOAL := all
+.NOTPARALLEL:
+.PHONY: all run test bench fuzz lint install coverage tsan format clean help FORCE
+
+all: build@compile  ## build the release into build/
+	@:
+
+run: build@compile  ## build, then start a server with examples/hello.yaml (ARGS="...")
+	build/muster up $(ARGS)
+
+test: test@setup build@compile build-san@compile  ## run all tests under ASan and UBSan (TESTS="name ...")
+	scripts/test build-san build $(TESTS)
+
+bench: bench@setup build@compile  ## run the benchmarks on the release build
+	scripts/bench build
+
+fuzz: fuzz@setup build-fuzz@compile  ## run each fuzz target for FUZZ_SECONDS (default 120)
+	scripts/fuzz build-fuzz $(FUZZ_SECONDS)
+
+lint: test@setup lint@setup build-san@compile build-clang@compile  ## check format, layers, sizes, banned calls, clang-tidy, warnings
+	scripts/lint build-clang
+
+install: install@prefix build@compile  ## install the release (prefix=/usr/local, DESTDIR=)
+	DESTDIR="$(DESTDIR)" $(MESON) install -C build --no-rebuild
+
+coverage: test@setup coverage@setup build-cov@compile  ## run the tests, write build-cov/coverage/index.html
+	scripts/coverage build-cov
+
+tsan: test@setup build-tsan@compile  ## run all tests under ThreadSanitizer
+	scripts/test build-tsan
+
+format: lint@setup  ## format all C files in place
+	scripts/format -i
+
+clean:  ## remove all build folders
+	rm -rf $(BUILDS)
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+install@prefix: build/build.ninja
+	$(MESON) configure build -Dprefix="$(prefix)"
+
+%@setup: FORCE
+	@$(SETUP) --group build --group $*
+
+$(BUILDS:=@compile): %@compile: %/build.ninja FORCE
+	@$(MESON) compile -C $*
+
+$(BUILDS:=/build.ninja): %/build.ninja: | build@setup
+	$(CC_$*) $(MESON) setup $(OPTIONS_$*) $*
+
+FORCE:

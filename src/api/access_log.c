@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One line a request. Written through a buffer of stdio that is flushed once it is full or a
+ * second old, and turned over at 16 MiB: access.log.1 is the one before. Queries are left out of
+ * nothing: they hold selectors, never secrets (tokens come in a header, which is not logged). */
+#include "api/call.h"
+#include "base/mem.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOG_BYTES_MAX ((size_t)16 << 20)
+
+struct access_log {
+    char *path;
+    FILE *file;
+    size_t bytes;
+    time_ms flushed;
+};
+
+static int log_reopen(struct access_log *log, struct err *err)
+{
+    int fd = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    struct stat info;
+    if (fd < 0 || fstat(fd, &info) < 0)
+        return err_set(err, -errno, "open access log '%s': %s", log->path, strerror(errno));
+    log->file = fdopen(fd, "a");
+    log->bytes = (size_t)info.st_size;
+    return 0;
+}
+
+int access_log_open(const char *path, struct access_log **ret_log, struct err *err)
+{
+    struct access_log *log = mem_zalloc(sizeof(*log));
+    log->path = mem_strdup(path);
+    int r = log_reopen(log, err);
+    if (r < 0) {
+        access_log_close(log);
+        return r;
+    }
+    *ret_log = log;
+    return 0;
+}
+
+static void log_turn_over(struct access_log *log)
+{
+    scoped_free char *old = mem_printf("%s.1", log->path);
+    (void)fclose(log->file);
+    log->file = NULL;
+    (void)rename(log->path, old); /* without it the file only grows on */
+    (void)log_reopen(log, NULL);  /* without a log the server goes on */
+}
+
+void access_log_line(struct access_log *log, time_ms at, const struct http_request *req,
+                     const char *who, int status, size_t bytes, time_ms took)
+{
+    if (log->file == NULL)
+        return;
+    scoped_str line = {0};
+    rfc3339_format_ms(at, &line);
+    str_addf(&line, " method=%s path=", req->method);
+    json_quote(req->path, strlen(req->path), &line);
+    if (*req->query != '\0') {
+        str_add(&line, " query=");
+        json_quote(req->query, strlen(req->query), &line);
+    }
+    str_addf(&line, " status=%d bytes=%zu ms=%lld user=", status, bytes, (long long)took);
+    json_quote(who, strlen(who), &line);
+    str_addf(&line, " peer=%s\n", req->peer.address);
+    (void)fwrite(line.data, 1, line.len, log->file); /* a full disk must not stop the server */
+    log->bytes += line.len;
+    if (at - log->flushed >= 1000 || at < log->flushed) {
+        log->flushed = at;
+        (void)fflush(log->file);
+    }
+    if (log->bytes > LOG_BYTES_MAX)
+        log_turn_over(log);
+}
+
+void access_log_close(struct access_log *log)
+{
+    if (log == NULL)
+        return;
+    if (log->file != NULL)
+        (void)fclose(log->file);
+    mem_free(log->path);
+    mem_free(log);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "api/token.h"
+#include "control/manager.h"
+#include "os/http.h"
+#include "store/store.h"
+
+/* The Kubernetes API over a store: hand api_on_request and api_on_done to an http_server. */
+struct api;
+struct api_options {
+    struct loop *loop;
+    struct store *store;
+    struct manager *manager; /* for /metrics; may be NULL */
+    const struct token_key *key;
+    const char *access_log; /* file, or NULL: none */
+    /* Lines for /metrics that only the host knows (disk, process); may be NULL. */
+    void (*more_metrics)(void *arg, struct str *out);
+    /* NULL while commits work, else why not: /readyz tells. */
+    const char *(*trouble)(void *arg);
+    void *arg;
+};
+int api_new(const struct api_options *options, struct api **ret_api, struct err *err);
+void api_free(struct api *api); /* after the http_server, so that no stream is left */
+void api_end_streams(struct api *api); /* tells watchers goodbye */
+
+void api_on_request(void *api, struct http_exchange *x);
+void api_on_done(void *api, const struct http_request *req, const char *who, int status,
+                 size_t body_bytes, time_ms took_ms);

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From a request to a call: path, query, target, verb, identity; then the handler of the verb. */
+#include "api/call.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- answering ---- */
+
+void call_free(struct call *call)
+{
+    arena_done(&call->arena);
+    mem_free(call);
+}
+
+void call_reply(struct call *call, int code, const char *content_type, const char *headers,
+                struct buf *body)
+{
+    if (call->x != NULL)
+        http_reply(call->x, code, content_type, headers, body);
+    call_free(call);
+}
+
+void call_reply_json(struct call *call, int code, struct str *json)
+{
+    struct buf *body = buf_take(json);
+    call_reply(call, code, "application/json", NULL, body);
+    buf_unref(body);
+}
+
+void call_refuse(struct call *call, struct status *status)
+{
+    scoped_str text = {0};
+    char headers[128] = "";
+    status_write(status, &text);
+    if (status->code == 401)
+        (void)snprintf(headers, sizeof(headers), "WWW-Authenticate: Bearer realm=\"muster\"\r\n");
+    if (status->retry_after_s > 0)
+        (void)snprintf(headers, sizeof(headers), "Retry-After: %d\r\n", status->retry_after_s);
+    int code = status->code;
+    status_done(status);
+    struct buf *body = buf_take(&text);
+    call_reply(call, code, "application/json", headers, body);
+    buf_unref(body);
+}
+
+/* ---- reading the request ---- */
+
+const char *call_param(const struct call *call, const char *name)
+{
+    for (size_t i = 0; i < call->param_count; i++) {
+        if (strcmp(call->params[i].name, name) == 0)
+            return call->params[i].value;
+    }
+    return NULL;
+}
+
+bool call_flag(const struct call *call, const char *name)
+{
+    const char *value = call_param(call, name);
+    return value != NULL && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
+}
+
+bool call_accepts(const struct call *call, const char *what)
+{
+    const char *accept = http_header(call->x, "accept");
+    return accept != NULL && strstr(accept, what) != NULL;
+}
+
+bool call_wants_table(const struct call *call)
+{
+    return call_accepts(call, "as=Table");
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* NULL for a broken escape or a NUL byte. */
+static const char *decoded(struct arena *arena, struct sv text, bool plus_is_space)
+{
+    char *out = arena_alloc(arena, text.len + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '+' && plus_is_space)
+            c = ' ';
+        if (c == '%') {
+            if (i + 2 >= text.len)
+                return NULL;
+            int high = hex_digit(text.ptr[i + 1]), low = hex_digit(text.ptr[i + 2]);
+            if (high < 0 || low < 0 || (high == 0 && low == 0))
+                return NULL;
+            c = (char)(high * 16 + low);
+            i += 2;
+        }
+        out[n++] = c;
+    }
+    return out;
+}
+
+static bool split_path(struct call *call)
+{
+    struct sv rest = sv_of(call->req->path);
+    while (rest.len > 0) {
+        struct sv part = sv_cut(&rest, '/');
+        if (part.len == 0)
+            continue;
+        const char *text = decoded(&call->arena, part, false);
+        if (text == NULL || call->part_count == ARRAY_LEN(call->parts))
+            return false;
+        call->parts[call->part_count++] = text;
+    }
+    return true;
+}
+
+static bool split_query(struct call *call)
+{
+    struct sv rest = sv_of(call->req->query);
+    while (rest.len > 0) {
+        struct sv value = sv_cut(&rest, '&');
+        struct sv name = sv_cut(&value, '=');
+        if (name.len == 0)
+            continue;
+        if (call->param_count == ARRAY_LEN(call->params))
+            return false;
+        struct param *param = &call->params[call->param_count++];
+        param->name = decoded(&call->arena, name, true);
+        param->value = decoded(&call->arena, value, true);
+        if (param->name == NULL || param->value == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* ---- from path to target ---- */
+
+static bool is_namespace_sub(const char *word)
+{
+    return strcmp(word, "status") == 0 || strcmp(word, "finalize") == 0;
+}
+
+static const char *part(const struct call *call, size_t i)
+{
+    return i < call->part_count ? call->parts[i] : "";
+}
+
+/* /api/v1/..., /apis/GROUP/VERSION/...; false: no such resource. */
+static bool find_target(struct call *call)
+{
+    bool core = strcmp(part(call, 0), "api") == 0;
+    const char *group = core ? "" : part(call, 1);
+    const char *version = core ? part(call, 1) : part(call, 2);
+    size_t at = core ? 2 : 3;
+    bool scoped = strcmp(part(call, at), "namespaces") == 0 && call->part_count > at + 2 &&
+                  !(call->part_count == at + 3 && core && is_namespace_sub(part(call, at + 2)));
+    if (scoped) {
+        call->ns = part(call, at + 1);
+        at += 2;
+    }
+    call->kind = kind_of_resource(group, version, part(call, at));
+    call->name = part(call, at + 1);
+    call->sub = part(call, at + 2);
+    if (call->kind == NULL || call->part_count > at + 3 || (scoped && !call->kind->namespaced))
+        return false;
+    /* A namespaced object has no address without its namespace. */
+    return !(call->kind->namespaced && !scoped && *call->name != '\0');
+}
+
+static bool find_verb(struct call *call)
+{
+    const char *method = call->req->method;
+    bool named = *call->name != '\0';
+    bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    if (get && (call_flag(call, "watch") && !named))
+        call->verb = VERB_WATCH;
+    else if (get)
+        call->verb = named ? VERB_GET : VERB_LIST;
+    else if (strcmp(method, "POST") == 0 && (!named || strcmp(call->sub, "binding") == 0))
+        call->verb = VERB_CREATE;
+    else if (strcmp(method, "PUT") == 0 && named)
+        call->verb = VERB_UPDATE;
+    else if (strcmp(method, "PATCH") == 0 && named)
+        call->verb = VERB_PATCH;
+    else if (strcmp(method, "DELETE") == 0 && *call->sub == '\0')
+        call->verb = named ? VERB_DELETE : VERB_DELETE_MANY;
+    else
+        return false;
+    return true;
+}
+
+static bool sub_exists(const struct call *call)
+{
+    if (*call->sub == '\0')
+        return true;
+    if (strcmp(call->sub, "status") == 0)
+        return call->kind->has_status;
+    if (strcmp(call->sub, "scale") == 0)
+        return call->kind->scale != NULL;
+    if (strcmp(call->sub, "binding") == 0)
+        return call->kind == &KIND_POD;
+    return strcmp(call->sub, "finalize") == 0 && call->kind == &KIND_NAMESPACE;
+}
+
+static void run_verb(struct call *call)
+{
+    switch (call->verb) {
+    case VERB_GET:
+        read_get(call);
+        return;
+    case VERB_LIST:
+        read_list(call);
+        return;
+    case VERB_WATCH:
+        watch_start(call);
+        return;
+    case VERB_CREATE:
+    case VERB_UPDATE:
+    case VERB_PATCH:
+    case VERB_DELETE:
+    case VERB_DELETE_MANY:
+        change_answer(call);
+        return;
+    }
+}
+
+static void not_found(struct call *call)
+{
+    struct status status = {0};
+    status_set(&status, 404, "NotFound", "the server could not find the requested resource");
+    call_refuse(call, &status);
+}
+
+static void resource_answer(struct call *call)
+{
+    struct status status = {0};
+    if (!find_target(call) || !sub_exists(call)) {
+        not_found(call);
+        return;
+    }
+    if (!find_verb(call)) {
+        status_set(&status, 405, "MethodNotAllowed",
+                   "the server does not allow this method on the requested resource");
+        call_refuse(call, &status);
+        return;
+    }
+    if (!auth_allows(call, &status)) {
+        call_refuse(call, &status);
+        return;
+    }
+    run_verb(call);
+}
+
+/* ---- the front door ---- */
+
+static bool is_health(const struct call *call)
+{
+    const char *first = part(call, 0);
+    return strcmp(first, "healthz") == 0 || strcmp(first, "livez") == 0 ||
+           strcmp(first, "readyz") == 0;
+}
+
+static void dispatch(struct call *call)
+{
+    const char *first = part(call, 0);
+    bool core = strcmp(first, "api") == 0;
+    bool groups = strcmp(first, "apis") == 0;
+    if ((core && call->part_count <= 2) || (groups && call->part_count <= 3))
+        discovery_answer(call);
+    else if (core || groups)
+        resource_answer(call);
+    else if (strcmp(first, "openapi") == 0)
+        openapi_answer(call);
+    else
+        misc_answer(call);
+}
+
+void api_on_request(void *arg, struct http_exchange *x)
+{
+    struct call *call = mem_zalloc(sizeof(*call));
+    *call = (struct call){.api = arg, .x = x, .req = http_request_of(x), .ns = "", .name = "",
+                          .sub = ""};
+    arena_init(&call->arena);
+    struct status status = {0};
+    if (!split_path(call) || !split_query(call)) {
+        status_bad_request(&status, "the address cannot be understood: too long, or a broken "
+                                    "%%-escape");
+        call_refuse(call, &status);
+        return;
+    }
+    bool known = auth_identify(call);
+    http_tag(x, known ? call->who.name : "");
+    if (!known && !is_health(call)) {
+        status_set(&status, 401, "Unauthorized", "Unauthorized");
+        call_refuse(call, &status);
+        return;
+    }
+    dispatch(call);
+}
+
+void api_on_done(void *arg, const struct http_request *req, const char *who, int status,
+                 size_t body_bytes, time_ms took_ms)
+{
+    struct api *api = arg;
+    size_t hundreds = status >= 100 && status < 600 ? (size_t)status / 100 : 0;
+    static const char *const METHODS[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"};
+    for (size_t i = 0; i < ARRAY_LEN(METHODS); i++) {
+        if (strcmp(req->method, METHODS[i]) == 0)
+            api->metrics.requests[i][hundreds]++;
+    }
+    api->metrics.took_ms_sum += took_ms > 0 ? (uint64_t)took_ms : 0;
+    if (api->log != NULL)
+        access_log_line(api->log, loop_wall(api->loop), req, who, status, body_bytes, took_ms);
+}
+
+int api_new(const struct api_options *options, struct api **ret_api, struct err *err)
+{
+    struct api *api = mem_zalloc(sizeof(*api));
+    api->options = *options;
+    api->loop = options->loop;
+    api->store = options->store;
+    LIST_INIT(&api->streams);
+    api->openapi = map_new();
+    int r = options->access_log ? access_log_open(options->access_log, &api->log, err) : 0;
+    if (r < 0) {
+        api_free(api);
+        return r;
+    }
+    *ret_api = api;
+    return 0;
+}
+
+static bool free_document(void *arg, const char *key, void *value)
+{
+    (void)arg, (void)key;
+    buf_unref(value);
+    return true;
+}
+
+void api_free(struct api *api)
+{
+    if (api == NULL)
+        return;
+    access_log_close(api->log);
+    (void)map_each(api->openapi, free_document, NULL);
+    map_free(api->openapi);
+    mem_free(api);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "api/api.h"
+#include "base/arena.h"
+#include "model/status.h"
+#include <bsd/sys/queue.h>
+
+/* One request being answered. Made by api_on_request, freed with its answer. Answers that wait for
+ * a commit keep the call; when the client leaves meanwhile, `x` becomes NULL. */
+enum verb {
+    VERB_GET, VERB_LIST, VERB_WATCH, VERB_CREATE, VERB_UPDATE, VERB_PATCH, VERB_DELETE,
+    VERB_DELETE_MANY,
+};
+
+struct param {
+    const char *name;
+    const char *value;
+};
+
+struct call {
+    struct api *api;
+    struct http_exchange *x;
+    const struct http_request *req;
+    struct arena arena;
+    struct identity who;
+    const char *parts[10]; /* decoded segments of the path */
+    size_t part_count;
+    struct param params[32];
+    size_t param_count;
+    enum verb verb;
+    const struct kind *kind;
+    const char *ns;   /* "" for cluster-scoped and for all namespaces */
+    const char *name; /* "" for collections */
+    const char *sub;  /* "" for the object itself */
+};
+
+struct api_metrics {
+    uint64_t requests[6][6]; /* [method][hundreds of the status] */
+    uint64_t took_ms_sum;
+    uint64_t watch_events;
+    uint64_t watches_dropped;
+};
+
+struct stream; /* one watch being served */
+
+struct api {
+    struct api_options options;
+    struct loop *loop;
+    struct store *store;
+    LIST_HEAD(, stream) streams;
+    struct api_metrics metrics;
+    struct access_log *log;
+    struct map *openapi; /* group version to struct buf, made on first use */
+};
+
+const char *call_param(const struct call *call, const char *name); /* NULL when absent */
+bool call_flag(const struct call *call, const char *name);         /* "true" or "1" */
+bool call_accepts(const struct call *call, const char *what);      /* substring of Accept */
+bool call_wants_table(const struct call *call);
+
+/* Each of these ends the call. */
+void call_reply(struct call *call, int code, const char *content_type, const char *headers,
+                struct buf *body);
+void call_reply_json(struct call *call, int code, struct str *json); /* takes the text */
+void call_refuse(struct call *call, struct status *status);          /* takes the status */
+void call_free(struct call *call);
+
+/* Handlers, by file. */
+void discovery_answer(struct call *call);  /* /api, /apis and their versions */
+void openapi_answer(struct call *call);    /* /openapi/v3... */
+void misc_answer(struct call *call);       /* health, version, metrics */
+void read_get(struct call *call);
+void read_list(struct call *call);
+void watch_start(struct call *call);
+void change_answer(struct call *call); /* create, update, patch, delete */
+
+/* May this identity do this? False: *status says why not. Rights that depend on what a write
+ * changes are asked for again by change_admit(). */
+bool auth_identify(struct call *call);
+bool auth_allows(const struct call *call, struct status *status);
+write_admit_fn auth_admit; /* arg: struct identity * */
+
+/* Selectors of a list or watch. */
+struct filter {
+    struct label_selector *labels;
+    struct field_selector *fields;
+};
+bool filter_parse(const struct call *call, struct filter *ret_filter, struct status *status);
+bool filter_matches(const struct filter *filter, const struct obj *obj);
+void filter_done(struct filter *filter);
+
+/* Tables (meta.k8s.io/v1): a beginning, rows, an end. `meta_json` is the list's metadata. */
+void tables_begin(struct str *out, const struct kind *kind, const char *meta_json);
+/* `include`: the includeObject parameter, NULL for "Metadata". */
+void tables_row(struct str *out, const struct obj *obj, time_ms now, const char *include);
+void tables_end(struct str *out);
+
+struct access_log;
+int access_log_open(const char *path, struct access_log **ret_log, struct err *err);
+void access_log_line(struct access_log *log, time_ms at, const struct http_request *req,
+                     const char *who, int status, size_t bytes, time_ms took);
+void access_log_close(struct access_log *log);

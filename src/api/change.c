@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+/* POST, PUT, PATCH and DELETE: a request becomes one write to the store, and the store's answer,
+ * which comes when the write is durable, becomes the response. */
+#include "api/call.h"
+#include "base/mem.h"
+#include "model/manifest.h"
+#include "store/scale.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- bodies ---- */
+
+static bool is_type(const char *content_type, const char *wanted)
+{
+    size_t len = strlen(wanted);
+    return strncasecmp(content_type, wanted, len) == 0 &&
+           (content_type[len] == '\0' || content_type[len] == ';' || content_type[len] == ' ');
+}
+
+static const char *content_type(const struct call *call)
+{
+    const char *type = http_header(call->x, "content-type");
+    return type ? type : "application/json";
+}
+
+static void unsupported(const char *type, const char *wanted, struct status *status)
+{
+    status_set(status, 415, "UnsupportedMediaType",
+               "the body of the request was in an unknown format (%s) - accepted media types "
+               "include: %s",
+               type, wanted);
+}
+
+static int parse_yaml(struct sv text, yyjson_mut_doc **ret_doc, struct err *err)
+{
+    struct manifest manifest = {0};
+    int r = manifest_parse("body", text, &manifest, err);
+    if (r < 0)
+        return r;
+    if (manifest.docs.len == 1)
+        *ret_doc = take_ptr(manifest.docs.items[0].doc);
+    else
+        r = err_set(err, -EINVAL, "the body holds %zu documents, not one", manifest.docs.len);
+    manifest_done(&manifest);
+    return r;
+}
+
+static bool body_object(struct call *call, yyjson_mut_doc **ret_doc, struct status *status)
+{
+    const char *type = content_type(call);
+    struct err err = {0};
+    yyjson_mut_doc *doc = NULL;
+    int r = 0;
+    if (is_type(type, "application/json"))
+        r = json_parse_mut(call->req->body, &doc, &err);
+    else if (is_type(type, "application/yaml"))
+        r = parse_yaml(call->req->body, &doc, &err);
+    else
+        unsupported(type, "application/json, application/yaml", status);
+    if (r < 0)
+        status_bad_request(status, "the body cannot be read: %s", err.text);
+    else if (status_ok(status) && !yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc)))
+        status_bad_request(status, "the body must be one object");
+    if (!status_ok(status)) {
+        yyjson_mut_doc_free(doc);
+        return false;
+    }
+    *ret_doc = doc;
+    return true;
+}
+
+static bool body_patch(struct call *call, struct write *write, struct status *status)
+{
+    static const struct {
+        const char *type;
+        enum patch_type patch;
+    } TYPES[] = {{"application/merge-patch+json", PATCH_MERGE},
+                 {"application/json-patch+json", PATCH_JSON},
+                 {"application/strategic-merge-patch+json", PATCH_STRATEGIC}};
+    const char *type = content_type(call);
+    size_t i = 0;
+    while (i < ARRAY_LEN(TYPES) && !is_type(type, TYPES[i].type))
+        i++;
+    if (i == ARRAY_LEN(TYPES)) {
+        unsupported(type, "application/json-patch+json, application/merge-patch+json, "
+                          "application/strategic-merge-patch+json",
+                    status);
+        if (is_type(type, "application/apply-patch+yaml"))
+            str_add(&status->message, " (server-side apply is not there yet: use client-side "
+                                      "apply, `kubectl apply` without --server-side)");
+        return false;
+    }
+    write->patch_type = TYPES[i].patch;
+    struct err err = {0};
+    if (json_parse(call->req->body, &write->patch, &err) < 0) {
+        status_bad_request(status, "the patch cannot be read: %s", err.text);
+        return false;
+    }
+    return true;
+}
+
+/* ---- options ---- */
+
+static bool parse_dry_run(const char *value, bool *dry_run, struct status *status)
+{
+    if (value == NULL || *value == '\0')
+        return true;
+    *dry_run = strcmp(value, "All") == 0;
+    if (!*dry_run)
+        status_bad_request(status, "dryRun: \"%s\" is not supported, only \"All\"", value);
+    return *dry_run;
+}
+
+static bool parse_validation(const struct call *call, struct write *write, struct status *status)
+{
+    const char *value = call_param(call, "fieldValidation");
+    write->validation = VALIDATE_WARN;
+    if (value == NULL || *value == '\0' || strcmp(value, "Warn") == 0)
+        return true;
+    if (strcmp(value, "Strict") == 0)
+        write->validation = VALIDATE_STRICT;
+    else if (strcmp(value, "Ignore") == 0)
+        write->validation = VALIDATE_IGNORE;
+    else
+        status_bad_request(status,
+                           "fieldValidation: \"%s\" is not supported: use Strict, Warn or Ignore",
+                           value);
+    return status_ok(status);
+}
+
+static bool parse_propagation(const char *value, struct write *write, struct status *status)
+{
+    if (value == NULL || *value == '\0')
+        return true;
+    if (strcmp(value, "Background") == 0)
+        write->propagation = PROPAGATE_BACKGROUND;
+    else if (strcmp(value, "Foreground") == 0)
+        write->propagation = PROPAGATE_FOREGROUND;
+    else if (strcmp(value, "Orphan") == 0)
+        write->propagation = PROPAGATE_ORPHAN;
+    else
+        status_bad_request(status,
+                           "propagationPolicy: \"%s\" is not supported: use Background, "
+                           "Foreground or Orphan",
+                           value);
+    return status_ok(status);
+}
+
+/* DeleteOptions come in the body, in the query, or in both. */
+static bool delete_options(struct call *call, struct write *write, struct status *status)
+{
+    scoped_json_mut *doc = NULL;
+    if (call->req->body.len > 0 && !body_object(call, &doc, status))
+        return false;
+    yyjson_mut_val *options = doc ? yyjson_mut_doc_get_root(doc) : NULL;
+    const char *policy = json_mut_str_at(options, "propagationPolicy");
+    if (policy == NULL)
+        policy = call_param(call, "propagationPolicy");
+    yyjson_mut_val *orphan = json_mut_at(options, "orphanDependents");
+    if (policy == NULL && orphan != NULL)
+        policy = yyjson_mut_get_bool(orphan) ? "Orphan" : "Background";
+    if (!parse_propagation(policy, write, status))
+        return false;
+    write->grace_s = json_mut_int_at(options, "gracePeriodSeconds", -1);
+    const char *grace = call_param(call, "gracePeriodSeconds");
+    if (grace != NULL && write->grace_s < 0)
+        write->grace_s = strtol(grace, NULL, 10);
+    write->if_uid = mem_strdup(json_mut_str_at(options, "preconditions.uid"));
+    write->if_version = mem_strdup(json_mut_str_at(options, "preconditions.resourceVersion"));
+    yyjson_mut_val *dry = yyjson_mut_arr_get_first(json_mut_at(options, "dryRun"));
+    return parse_dry_run(yyjson_mut_get_str(dry), &write->dry_run, status);
+}
+
+/* ---- answers ---- */
+
+static void add_warnings(const struct str *warnings, struct str *headers)
+{
+    struct sv rest = {warnings->data, warnings->len};
+    while (rest.len > 0) {
+        struct sv line = sv_cut(&rest, '\n');
+        if (line.len == 0)
+            continue;
+        str_add(headers, "Warning: 299 - ");
+        /* A quoted string of HTTP: no control characters can be in it. */
+        str_addc(headers, '"');
+        for (size_t i = 0; i < line.len; i++) {
+            unsigned char c = (unsigned char)line.ptr[i];
+            if (c == '"' || c == '\\')
+                str_addc(headers, '\\');
+            str_addc(headers, c < 0x20 || c == 0x7f ? '?' : (char)c);
+        }
+        str_add(headers, "\"\r\n");
+    }
+}
+
+static struct buf *deleted_status(const struct call *call, const struct obj *obj)
+{
+    struct str out = {0};
+    str_add(&out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                  "\"Success\",\"details\":{\"name\":");
+    json_quote(obj->meta.name, strlen(obj->meta.name), &out);
+    if (*call->kind->group != '\0')
+        str_addf(&out, ",\"group\":\"%s\"", call->kind->group);
+    str_addf(&out, ",\"kind\":\"%s\",\"uid\":\"%s\"}}\n", call->kind->plural, obj->meta.uid);
+    return buf_take(&out);
+}
+
+static struct buf *answer_body(struct call *call, const struct write_result *result)
+{
+    if (call->verb == VERB_DELETE && result->removed)
+        return deleted_status(call, result->obj);
+    if (strcmp(call->sub, "binding") == 0) {
+        struct str out = {0};
+        str_add(&out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                      "\"status\":\"Success\",\"code\":201}\n");
+        return buf_take(&out);
+    }
+    struct str out = {0};
+    if (strcmp(call->sub, "scale") == 0) {
+        scoped_json_mut *scale = scale_view(result->obj);
+        json_write(yyjson_mut_doc_get_root(scale), &out);
+        return buf_take(&out);
+    }
+    if (call_wants_table(call)) {
+        tables_begin(&out, call->kind, "{}");
+        tables_row(&out, result->obj, loop_wall(call->api->loop),
+                   call_param(call, "includeObject"));
+        tables_end(&out);
+        return buf_take(&out);
+    }
+    return buf_ref(result->obj->json);
+}
+
+static void on_written(void *arg, struct write_result *result)
+{
+    struct call *call = arg;
+    if (call->x == NULL) { /* the client has gone; what it asked for is done all the same */
+        call_free(call);
+        return;
+    }
+    if (!status_ok(&result->status)) {
+        call_refuse(call, &result->status);
+        return;
+    }
+    scoped_str headers = {0};
+    add_warnings(&result->warnings, &headers);
+    int code = call->verb == VERB_CREATE ? 201 : 200;
+    struct buf *body = answer_body(call, result);
+    call_reply(call, code, "application/json", str_text(&headers), body);
+    buf_unref(body);
+}
+
+static void on_abandoned(void *arg)
+{
+    struct call *call = arg;
+    call->x = NULL;
+}
+
+/* ---- many at once ---- */
+
+struct sweep { /* a deletecollection: the answer waits for the last of its deletions */
+    struct call *call;
+    size_t left;
+    struct str items;
+    struct status status; /* of the first that failed */
+};
+
+static void sweep_finish(struct sweep *sweep)
+{
+    struct call *call = sweep->call;
+    char api_version[128];
+    if (call->x == NULL) {
+        call_free(call);
+    } else if (!status_ok(&sweep->status)) {
+        call_refuse(call, &sweep->status);
+    } else {
+        struct str out = {0};
+        str_addf(&out, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{},\"items\":[%s]}",
+                 call->kind->name, kind_api_version(call->kind, api_version),
+                 str_text(&sweep->items));
+        call_reply_json(call, 200, &out);
+    }
+    str_done(&sweep->items);
+    status_done(&sweep->status);
+    mem_free(sweep);
+}
+
+static void on_swept(void *arg, struct write_result *result)
+{
+    struct sweep *sweep = arg;
+    bool gone = result->status.code == 404;
+    if (status_ok(&result->status)) {
+        if (sweep->items.len > 0)
+            str_addc(&sweep->items, ',');
+        str_addn(&sweep->items, result->obj->json->data, result->obj->json->len);
+    } else if (!gone && status_ok(&sweep->status)) {
+        status_move(&sweep->status, &result->status);
+    }
+    if (--sweep->left == 0)
+        sweep_finish(sweep);
+}
+
+static void sweep_one(struct sweep *sweep, const struct obj *obj, const struct write *model)
+{
+    struct write *write =
+        write_new(WRITE_DELETE, obj->kind, obj_namespace(obj), obj->meta.name);
+    write->propagation = model->propagation;
+    write->grace_s = model->grace_s;
+    write->dry_run = model->dry_run;
+    write->if_uid = mem_strdup(obj->meta.uid);
+    write->done = on_swept;
+    write->arg = sweep;
+    sweep->left++;
+    store_submit(sweep->call->api->store, write);
+}
+
+static void delete_many(struct call *call)
+{
+    struct status status = {0};
+    struct filter filter = {0};
+    struct write *model = write_new(WRITE_DELETE, call->kind, call->ns, "");
+    if (!delete_options(call, model, &status) || !filter_parse(call, &filter, &status)) {
+        write_free(model);
+        call_refuse(call, &status);
+        return;
+    }
+    struct sweep *sweep = mem_zalloc(sizeof(*sweep));
+    sweep->call = call;
+    sweep->left = 1; /* ours, so that it does not finish before all were asked for */
+    http_on_abandoned(call->x, on_abandoned, call);
+    struct cache *cache = call->api->store->cache;
+    struct obj *obj = cache_first(cache, call->kind, call->ns);
+    for (; obj != NULL; obj = cache_after(cache, call->kind, call->ns, obj)) {
+        if (filter_matches(&filter, obj))
+            sweep_one(sweep, obj, model);
+    }
+    filter_done(&filter);
+    write_free(model);
+    if (--sweep->left == 0)
+        sweep_finish(sweep);
+}
+
+/* ---- one ---- */
+
+static enum write_sub sub_of(const char *sub)
+{
+    static const char *const SUBS[] = {[SUB_STATUS] = "status",
+                                       [SUB_SCALE] = "scale",
+                                       [SUB_BINDING] = "binding",
+                                       [SUB_FINALIZE] = "finalize"};
+    for (size_t i = SUB_STATUS; i < ARRAY_LEN(SUBS); i++) {
+        if (strcmp(sub, SUBS[i]) == 0)
+            return (enum write_sub)i;
+    }
+    return SUB_NONE;
+}
+
+static bool fill_write(struct call *call, struct write *write, struct status *status)
+{
+    write->sub = sub_of(call->sub);
+    if (!parse_dry_run(call_param(call, "dryRun"), &write->dry_run, status) ||
+        !parse_validation(call, write, status))
+        return false;
+    switch (call->verb) {
+    case VERB_CREATE:
+        write->op = write->sub == SUB_BINDING ? WRITE_UPDATE : WRITE_CREATE;
+        return body_object(call, &write->doc, status);
+    case VERB_UPDATE:
+        write->op = WRITE_UPDATE;
+        return body_object(call, &write->doc, status);
+    case VERB_PATCH:
+        write->op = WRITE_PATCH;
+        return body_patch(call, write, status);
+    case VERB_DELETE:
+        write->op = WRITE_DELETE;
+        return delete_options(call, write, status);
+    case VERB_GET:
+    case VERB_LIST:
+    case VERB_WATCH:
+    case VERB_DELETE_MANY:
+        break;
+    }
+    return false;
+}
+
+/* POST to a collection that spans all namespaces: the object must say where it belongs. */
+static bool settle_namespace(const struct call *call, struct write *write, struct status *status)
+{
+    if (call->verb != VERB_CREATE || !call->kind->namespaced || *call->ns != '\0')
+        return true;
+    const char *ns = json_mut_str_at(yyjson_mut_doc_get_root(write->doc), "metadata.namespace");
+    if (ns == NULL || *ns == '\0') {
+        status_bad_request(status, "an empty namespace may not be set during creation");
+        return false;
+    }
+    mem_free(write->ns);
+    write->ns = mem_strdup(ns);
+    return true;
+}
+
+void change_answer(struct call *call)
+{
+    if (call->verb == VERB_DELETE_MANY) {
+        delete_many(call);
+        return;
+    }
+    struct status status = {0};
+    struct write *write = write_new(WRITE_CREATE, call->kind, call->ns, call->name);
+    if (!fill_write(call, write, &status) || !settle_namespace(call, write, &status)) {
+        write_free(write);
+        call_refuse(call, &status);
+        return;
+    }
+    write->admit = auth_admit;
+    write->admit_arg = &call->who;
+    write->done = on_written;
+    write->arg = call;
+    http_on_abandoned(call->x, on_abandoned, call);
+    store_submit(call->api->store, write);
+}

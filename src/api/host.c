@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Wires the parts together; decides nothing. Order of life: disk, store, controllers, API,
+ * sockets; and back. */
+#include "api/host.h"
+#include "api/api.h"
+#include "api/kubeconfig.h"
+#include "api/pki.h"
+#include "base/mem.h"
+#include "control/controllers.h"
+#include "os/fd.h"
+#include "os/http.h"
+#include "os/log.h"
+#include "os/socket.h"
+#include "store/embedded.h"
+#include "store/sqlite.h"
+#include <errno.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define WINDOW_CHANGES 16384
+#define KEYS_PER_TURN 256
+#define DRAIN_MS 2000
+
+struct host {
+    struct world world; /* what controllers see; first, so that it can be cast back */
+    struct loop *loop;
+    struct disk *disk;
+    struct loop_io *disk_io;
+    struct store *store;
+    struct loop_task flush;
+    struct manager *manager;
+    struct loop_timer wake;
+    struct loop_task run;
+    struct pki pki;
+    struct token_key key;
+    struct api *api;
+    struct http_server *http;
+    char *data, *socket_path, *url, *kubeconfig;
+    void (*stopped)(void *arg);
+    void *stopped_arg;
+    struct loop_timer drain;
+    time_ms drain_until;
+};
+
+/* ---- the store's host ---- */
+
+static time_ms host_now(void *arg)
+{
+    struct host *host = arg;
+    return loop_wall(host->loop);
+}
+
+static void host_dirty(void *arg)
+{
+    struct host *host = arg;
+    loop_defer(host->loop, &host->flush);
+}
+
+static void host_flush(void *arg)
+{
+    struct host *host = arg;
+    embedded_flush(host->store);
+}
+
+static void disk_ready(void *arg, uint32_t events)
+{
+    struct host *host = arg;
+    (void)events;
+    sqlite_disk_dispatch(host->disk);
+}
+
+static const char *host_trouble(void *arg)
+{
+    struct host *host = arg;
+    return embedded_stats(host->store).trouble;
+}
+
+/* ---- the controllers' world ---- */
+
+static time_ms world_now(struct world *world)
+{
+    struct host *host = (struct host *)world;
+    return loop_wall(host->loop);
+}
+
+static void world_submit(struct world *world, struct write *write)
+{
+    struct host *host = (struct host *)world;
+    store_submit(host->store, write);
+}
+
+static void world_wake(struct world *world, time_ms at)
+{
+    struct host *host = (struct host *)world;
+    time_ms now = loop_wall(host->loop);
+    if (at <= now) {
+        loop_timer_clear(host->loop, &host->wake);
+        loop_defer(host->loop, &host->run);
+    } else if (at == TIME_NEVER) {
+        loop_timer_clear(host->loop, &host->wake);
+    } else {
+        loop_timer_set(host->loop, &host->wake, loop_now(host->loop) + (at - now));
+    }
+}
+
+static void run_controllers(void *arg)
+{
+    struct host *host = arg;
+    if (host->manager != NULL)
+        manager_run(host->manager, KEYS_PER_TURN);
+}
+
+static const struct world_ops WORLD_OPS = {
+    .now = world_now, .submit = world_submit, .wake = world_wake};
+
+/* ---- metrics that only the host knows ---- */
+
+static void more_metrics(void *arg, struct str *out)
+{
+    struct host *host = arg;
+    struct embedded_stats stats = embedded_stats(host->store);
+    struct rusage usage = {0};
+    (void)getrusage(RUSAGE_SELF, &usage); /* zeros are better than no metrics */
+    double cpu = (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+                 (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    str_addf(out,
+             "# HELP muster_commits_total Batches made durable.\n"
+             "# TYPE muster_commits_total counter\nmuster_commits_total %llu\n"
+             "# HELP muster_committed_writes_total Writes in them.\n"
+             "# TYPE muster_committed_writes_total counter\nmuster_committed_writes_total %llu\n"
+             "# HELP muster_refused_commits_total Batches that the disk did not take.\n"
+             "# TYPE muster_refused_commits_total counter\nmuster_refused_commits_total %llu\n"
+             "# HELP process_cpu_seconds_total CPU time used.\n"
+             "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total %.3f\n"
+             "# HELP muster_connections Open connections.\n"
+             "# TYPE muster_connections gauge\nmuster_connections %zu\n",
+             (unsigned long long)stats.batches, (unsigned long long)stats.rows,
+             (unsigned long long)stats.refused_batches, cpu,
+             http_server_connections(host->http));
+}
+
+/* ---- starting ---- */
+
+static int open_store(struct host *host, const struct host_options *options, struct err *err)
+{
+    scoped_free char *path = mem_printf("%s/muster.db", host->data);
+    struct sqlite_options disk = {.path = path, .sync_full = 1};
+    int r = sqlite_disk_open(&disk, &host->disk, err);
+    if (r < 0)
+        return r;
+    struct embedded_options store = {.disk = host->disk,
+                                     .window_changes = options->window_changes
+                                                           ? options->window_changes
+                                                           : WINDOW_CHANGES,
+                                     .now = host_now,
+                                     .on_dirty = host_dirty,
+                                     .arg = host};
+    if (RAND_bytes((unsigned char *)&store.seed, sizeof(store.seed)) != 1)
+        return err_set(err, -EIO, "no random numbers");
+    loop_task_init(&host->flush, host_flush, host);
+    r = embedded_open(&store, &host->store, err);
+    if (r < 0)
+        return r;
+    host->disk_io =
+        loop_io_add(host->loop, sqlite_disk_fd(host->disk), EPOLLIN, disk_ready, host);
+    embedded_bootstrap(host->store);
+    return 0;
+}
+
+static void start_controllers(struct host *host)
+{
+    host->world.ops = &WORLD_OPS;
+    host->world.cache = host->store->cache;
+    host->world.feed = host->store->feed;
+    rng_seed(&host->world.rng, (uint64_t)loop_wall(host->loop));
+    loop_timer_init(&host->wake, run_controllers, host);
+    loop_task_init(&host->run, run_controllers, host);
+    host->manager = manager_new(&host->world, CONTROLLERS);
+}
+
+static int start_api(struct host *host, struct err *err)
+{
+    scoped_free char *key_path = mem_printf("%s/token.key", host->data);
+    scoped_free char *log_path = mem_printf("%s/access.log", host->data);
+    int r = token_key_open(key_path, &host->key, err);
+    if (r < 0)
+        return r;
+    struct api_options api = {.loop = host->loop,
+                              .store = host->store,
+                              .manager = host->manager,
+                              .key = &host->key,
+                              .access_log = log_path,
+                              .more_metrics = more_metrics,
+                              .trouble = host_trouble,
+                              .arg = host};
+    r = api_new(&api, &host->api, err);
+    if (r < 0)
+        return r;
+    struct http_server_options http = {
+        .on_request = api_on_request, .on_done = api_on_done, .arg = host->api};
+    return http_server_new(host->loop, &http, &host->http, err);
+}
+
+static int open_sockets(struct host *host, const char *address, struct err *err)
+{
+    host->socket_path = mem_printf("%s/muster.sock", host->data);
+    int fd = -1;
+    int r = socket_listen_unix(host->socket_path, &fd, err);
+    if (r == 0)
+        r = http_server_listen(host->http, fd, NULL, err);
+    if (r < 0)
+        return r;
+    char bound_host[256];
+    int port = 0;
+    r = socket_listen_tcp(address, &fd, bound_host, &port, err);
+    if (r < 0)
+        return r;
+    scoped_free char *pki_dir = mem_printf("%s/pki", host->data);
+    r = pki_open(pki_dir, bound_host, &host->pki, err);
+    if (r < 0) {
+        (void)close(fd);
+        return r;
+    }
+    bool v6 = strchr(bound_host, ':') != NULL;
+    host->url = mem_printf("https://%s%s%s:%d", v6 ? "[" : "", bound_host, v6 ? "]" : "", port);
+    return http_server_listen(host->http, fd, host->pki.server, err);
+}
+
+static int write_kubeconfigs(struct host *host, struct err *err)
+{
+    static const struct {
+        enum role role;
+        const char *file;
+    } WHO[] = {{ROLE_ADMIN, "kubeconfig"}, {ROLE_VIEW, "view.kubeconfig"}};
+    for (size_t i = 0; i < ARRAY_LEN(WHO); i++) {
+        struct identity who = {.role = WHO[i].role};
+        (void)snprintf(who.name, sizeof(who.name), "%s", role_name(who.role));
+        scoped_str token = {0};
+        token_make(&host->key, &who, &token);
+        scoped_free char *path = mem_printf("%s/%s", host->data, WHO[i].file);
+        struct kubeconfig config = {.server = host->url,
+                                    .ca_pem = host->pki.ca_pem,
+                                    .user = who.name,
+                                    .token = str_text(&token)};
+        int r = kubeconfig_write(path, &config, err);
+        if (r < 0)
+            return r;
+    }
+    host->kubeconfig = mem_printf("%s/kubeconfig", host->data);
+    return 0;
+}
+
+static char *absolute(const char *path)
+{
+    char *resolved = realpath(path, NULL);
+    char *copy = mem_strdup(resolved ? resolved : path);
+    free(resolved); /* made by realpath, not by mem_alloc */
+    return copy;
+}
+
+int host_start(struct loop *loop, const struct host_options *options, struct host **ret_host,
+               struct err *err)
+{
+    int r = dir_make(options->data, 0700, err);
+    if (r < 0)
+        return r;
+    struct host *host = mem_zalloc(sizeof(*host));
+    host->loop = loop;
+    host->data = absolute(options->data);
+    r = open_store(host, options, err);
+    if (r == 0) {
+        start_controllers(host);
+        r = start_api(host, err);
+    }
+    if (r == 0)
+        r = open_sockets(host, options->listen, err);
+    if (r == 0)
+        r = write_kubeconfigs(host, err);
+    if (r < 0) {
+        host_free(host);
+        return r;
+    }
+    *ret_host = host;
+    return 0;
+}
+
+/* ---- stopping ---- */
+
+static void drain_step(void *arg)
+{
+    struct host *host = arg;
+    time_ms now = loop_now(host->loop);
+    bool idle = !embedded_busy(host->store) && http_server_connections(host->http) == 0;
+    if (idle || now >= host->drain_until) {
+        host->stopped(host->stopped_arg);
+        return;
+    }
+    loop_timer_set(host->loop, &host->drain, now + 5);
+}
+
+void host_stop(struct host *host, void (*stopped)(void *arg), void *arg)
+{
+    host->stopped = stopped;
+    host->stopped_arg = arg;
+    host->drain_until = loop_now(host->loop) + DRAIN_MS;
+    manager_free(take_ptr(host->manager));
+    api_end_streams(host->api);
+    http_server_drain(host->http);
+    loop_timer_init(&host->drain, drain_step, host);
+    drain_step(host);
+}
+
+void host_free(struct host *host)
+{
+    if (host == NULL)
+        return;
+    manager_free(host->manager);
+    loop_timer_clear(host->loop, &host->wake);
+    loop_task_cancel(host->loop, &host->run);
+    if (host->api != NULL)
+        api_end_streams(host->api);
+    http_server_free(host->http);
+    if (host->disk != NULL)
+        host->disk->ops->close(host->disk); /* the batch under way ends and is told */
+    loop_task_cancel(host->loop, &host->flush);
+    loop_io_del(host->disk_io);
+    embedded_close(host->store);
+    api_free(host->api);
+    pki_done(&host->pki);
+    if (host->socket_path != NULL)
+        (void)unlink(host->socket_path); /* the next start replaces it anyway */
+    mem_free(host->data);
+    mem_free(host->socket_path);
+    mem_free(host->url);
+    mem_free(host->kubeconfig);
+    mem_free(host);
+}
+
+struct store *host_store(struct host *host)
+{
+    return host->store;
+}
+
+const char *host_url(const struct host *host)
+{
+    return host->url;
+}
+
+const char *host_kubeconfig(const struct host *host)
+{
+    return host->kubeconfig;
+}
+
+const char *host_socket(const struct host *host)
+{
+    return host->socket_path;
+}

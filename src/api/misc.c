@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Health, version, metrics. */
+#include "api/call.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void reply_text(struct call *call, int code, struct str *text)
+{
+    struct buf *body = buf_take(text);
+    call_reply(call, code, "text/plain; charset=utf-8", "X-Content-Type-Options: nosniff\r\n",
+               body);
+    buf_unref(body);
+}
+
+static void answer_health(struct call *call)
+{
+    struct api *api = call->api;
+    bool readiness = strcmp(call->parts[0], "livez") != 0;
+    const char *trouble =
+        readiness && api->options.trouble ? api->options.trouble(api->options.arg) : NULL;
+    struct str out = {0};
+    if (call_param(call, "verbose") != NULL) {
+        str_add(&out, "[+]ping ok\n");
+        str_addf(&out, "[%c]store %s\n", trouble ? '-' : '+', trouble ? trouble : "ok");
+        str_addf(&out, "%s check %s\n", call->parts[0], trouble ? "failed" : "passed");
+    } else {
+        str_add(&out, trouble ? trouble : "ok");
+    }
+    reply_text(call, trouble ? 500 : 200, &out);
+}
+
+/* The version of Kubernetes' API that clients may take us for; our own is in gitVersion. */
+static void answer_version(struct call *call)
+{
+    struct str out = {0};
+    str_add(&out, "{\"major\":\"1\",\"minor\":\"32\",\"gitVersion\":\"v1.32.0+muster-" MUSTER_VERSION
+                  "\",\"gitCommit\":\"\",\"gitTreeState\":\"\",\"buildDate\":\"\",\"goVersion\":"
+                  "\"\",\"compiler\":\"gcc\",\"platform\":\"linux/amd64\"}\n");
+    call_reply_json(call, 200, &out);
+}
+
+/* ---- metrics ---- */
+
+static void add_requests(struct str *out, const struct api_metrics *m)
+{
+    static const char *const METHODS[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"};
+    str_add(out, "# HELP muster_http_requests_total Requests answered.\n"
+                 "# TYPE muster_http_requests_total counter\n");
+    for (size_t i = 0; i < ARRAY_LEN(METHODS); i++) {
+        for (size_t code = 0; code < 6; code++) {
+            if (m->requests[i][code] == 0)
+                continue;
+            str_addf(out, "muster_http_requests_total{method=\"%s\",code=\"%zuxx\"} %" PRIu64 "\n",
+                     METHODS[i], code, m->requests[i][code]);
+        }
+    }
+}
+
+static void add_metric(struct str *out, const char *name, const char *type, const char *help,
+                       uint64_t value)
+{
+    str_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", name, help, name, type, name,
+             value);
+}
+
+static void add_objects(struct str *out, const struct store *store)
+{
+    str_add(out, "# HELP muster_objects Objects of each kind.\n# TYPE muster_objects gauge\n");
+    for (size_t i = 0; KINDS[i] != NULL; i++)
+        str_addf(out, "muster_objects{group=\"%s\",kind=\"%s\"} %zu\n", KINDS[i]->group,
+                 KINDS[i]->name, cache_count(store->cache, KINDS[i]));
+}
+
+static void add_controllers(struct str *out, const struct manager *manager)
+{
+    struct manager_stats stats[32];
+    size_t n = manager ? manager_stats(manager, stats, ARRAY_LEN(stats)) : 0;
+    if (n == 0)
+        return;
+    str_add(out, "# HELP muster_reconciles_total Keys that a controller worked on.\n"
+                 "# TYPE muster_reconciles_total counter\n");
+    for (size_t i = 0; i < n; i++)
+        str_addf(out, "muster_reconciles_total{controller=\"%s\"} %" PRIu64 "\n",
+                 stats[i].controller, stats[i].reconciles);
+    str_add(out, "# HELP muster_reconcile_failures_total Keys that had to be tried again.\n"
+                 "# TYPE muster_reconcile_failures_total counter\n");
+    for (size_t i = 0; i < n; i++)
+        str_addf(out, "muster_reconcile_failures_total{controller=\"%s\"} %" PRIu64 "\n",
+                 stats[i].controller, stats[i].failures);
+}
+
+static void answer_metrics(struct call *call)
+{
+    struct api *api = call->api;
+    struct str out = {0};
+    add_requests(&out, &api->metrics);
+    add_metric(&out, "muster_http_request_milliseconds_total", "counter",
+               "Time spent answering, summed up.", api->metrics.took_ms_sum);
+    add_metric(&out, "muster_watches", "gauge", "Open watches.", feed_watches(api->store->feed));
+    add_metric(&out, "muster_watch_events_total", "counter", "Events sent to watchers.",
+               api->metrics.watch_events);
+    add_metric(&out, "muster_watches_dropped_total", "counter",
+               "Watchers that read too slowly and were ended.", api->metrics.watches_dropped);
+    add_metric(&out, "muster_store_revision", "gauge", "The latest revision.",
+               feed_revision(api->store->feed));
+    add_objects(&out, api->store);
+    add_controllers(&out, api->options.manager);
+    if (api->options.more_metrics != NULL)
+        api->options.more_metrics(api->options.arg, &out);
+    struct buf *body = buf_take(&out);
+    call_reply(call, 200, "text/plain; version=0.0.4; charset=utf-8", NULL, body);
+    buf_unref(body);
+}
+
+static void answer_root(struct call *call)
+{
+    struct str out = {0};
+    str_add(&out, "{\"paths\":[\"/api\",\"/api/v1\",\"/apis\",\"/healthz\",\"/livez\","
+                  "\"/metrics\",\"/openapi/v3\",\"/readyz\",\"/version\"]}\n");
+    call_reply_json(call, 200, &out);
+}
+
+void misc_answer(struct call *call)
+{
+    static const struct {
+        const char *path;
+        void (*answer)(struct call *call);
+    } ROUTES[] = {{"healthz", answer_health}, {"livez", answer_health}, {"readyz", answer_health},
+                  {"version", answer_version}, {"metrics", answer_metrics}};
+    bool get = strcmp(call->req->method, "GET") == 0 || strcmp(call->req->method, "HEAD") == 0;
+    if (get && call->part_count == 0) {
+        answer_root(call);
+        return;
+    }
+    for (size_t i = 0; get && i < ARRAY_LEN(ROUTES); i++) {
+        if (strcmp(call->parts[0], ROUTES[i].path) == 0) {
+            ROUTES[i].answer(call);
+            return;
+        }
+    }
+    struct status status = {0};
+    status_set(&status, 404, "NotFound", "the server could not find the requested resource");
+    call_refuse(call, &status);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/* /openapi/v3 and the document of each group version. Documents follow from the field tables and
+ * never change while the program runs, so each is made once and its address carries its hash:
+ * clients may keep it for ever. */
+#include "api/call.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t hash_of(const struct buf *buf)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < buf->len; i++)
+        hash = (hash ^ (unsigned char)buf->data[i]) * 1099511628211u;
+    return hash;
+}
+
+static struct buf *document(struct api *api, const char *group, const char *version)
+{
+    scoped_free char *key = mem_printf("%s/%s", group, version);
+    struct buf *doc = map_get(api->openapi, key);
+    if (doc == NULL) {
+        struct str text = {0};
+        openapi_v3(group, version, &text);
+        doc = buf_take(&text);
+        (void)map_put(api->openapi, key, doc);
+    }
+    return doc;
+}
+
+static bool version_exists(const char *group, const char *version)
+{
+    for (size_t i = 0; KINDS[i] != NULL; i++) {
+        if (strcmp(KINDS[i]->group, group) == 0 && strcmp(KINDS[i]->version, version) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void answer_index(struct call *call)
+{
+    struct str out = {0};
+    struct map *seen = map_new();
+    str_add(&out, "{\"paths\":{");
+    for (size_t i = 0; KINDS[i] != NULL; i++) {
+        const struct kind *kind = KINDS[i];
+        scoped_free char *path =
+            *kind->group ? mem_printf("apis/%s/%s", kind->group, kind->version)
+                         : mem_printf("api/%s", kind->version);
+        if (map_put(seen, path, (void *)kind) != NULL)
+            continue;
+        uint64_t hash = hash_of(document(call->api, kind->group, kind->version));
+        str_addf(&out, "%s\"%s\":{\"serverRelativeURL\":\"/openapi/v3/%s?hash=%016" PRIX64 "\"}",
+                 map_count(seen) > 1 ? "," : "", path, path, hash);
+    }
+    map_free(seen);
+    str_add(&out, "}}\n");
+    call_reply_json(call, 200, &out);
+}
+
+void openapi_answer(struct call *call)
+{
+    const char *const *parts = call->parts;
+    if (call->part_count == 2 && strcmp(parts[1], "v3") == 0) {
+        answer_index(call);
+        return;
+    }
+    bool core = call->part_count == 4 && strcmp(parts[2], "api") == 0;
+    bool group = call->part_count == 5 && strcmp(parts[2], "apis") == 0;
+    const char *name = group ? parts[3] : "";
+    const char *version = core ? parts[3] : group ? parts[4] : "";
+    if (strcmp(call->part_count > 1 ? parts[1] : "", "v3") != 0 ||
+        !version_exists(name, version)) {
+        struct status status = {0};
+        status_set(&status, 404, "NotFound", "the server could not find the requested resource");
+        call_refuse(call, &status);
+        return;
+    }
+    const char *headers = call_param(call, "hash") ? "Cache-Control: public, immutable\r\n" : NULL;
+    call_reply(call, 200, "application/json", headers, document(call->api, name, version));
+}

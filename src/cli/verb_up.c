@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The server in the foreground. Prints one line when it is ready, tells systemd, runs until a
+ * signal, leaves nothing behind. */
+#include "api/host.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/inputs.h"
+#include "cli/preload.h"
+#include "os/log.h"
+#include "os/notify.h"
+#include <signal.h>
+#include <string.h>
+
+static const char *const LEVELS[] = {"debug", "info", "warn", "error", NULL};
+
+const struct opt OPTS_UP[] = {
+    {"filename", 'f', "FILE", "Apply this file, or folder of files, before being ready.",
+     .flags = OPT_REPEAT, .complete = COMPLETE_FILE},
+    {"data", 0, "DIR",
+     "Where everything is kept. Default: $MUSTER_DATA, else $XDG_STATE_HOME/muster, else "
+     "~/.local/state/muster.",
+     .complete = COMPLETE_DIR},
+    {"listen", 0, "ADDR:PORT", "Where the API is served with TLS; port 0 picks a free one.",
+     .fallback = "127.0.0.1:0"},
+    {"log-level", 0, "LEVEL", "How much is told on standard error.", .fallback = "info",
+     .values = LEVELS},
+    {0},
+};
+
+struct up {
+    struct cli *cli;
+    struct loop *loop;
+    struct host *host;
+    int exit_code;
+    bool is_stopping;
+};
+
+static void set_log_level(const char *word)
+{
+    for (int i = 0; LEVELS[i] != NULL; i++) {
+        if (strcmp(LEVELS[i], word) == 0)
+            log_set_level((enum log_level)i);
+    }
+}
+
+static void on_stopped(void *arg)
+{
+    struct up *up = arg;
+    loop_stop(up->loop);
+}
+
+static void stop(struct up *up, int exit_code)
+{
+    if (up->is_stopping)
+        return;
+    up->is_stopping = true;
+    up->exit_code = exit_code;
+    notify_send("STOPPING=1");
+    host_stop(up->host, on_stopped, up);
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct up *up = arg;
+    log_info("server.stopping signal=%s", signo == SIGINT ? "SIGINT" : "SIGTERM");
+    if (up->is_stopping)
+        loop_stop(up->loop); /* a second one does not wait for clients */
+    stop(up, CLI_OK);
+}
+
+/* The contract with scripts: exactly one line on standard output. */
+static void tell_ready(struct up *up)
+{
+    fprintf(up->cli->out, "ready api=%s kubeconfig=%s dashboard=none\n", host_url(up->host),
+            host_kubeconfig(up->host));
+    (void)fflush(up->cli->out); /* whoever waits for it may have closed the pipe */
+    notify_send("READY=1");
+    log_info("server.ready api=%s socket=%s", host_url(up->host), host_socket(up->host));
+}
+
+static void on_preloaded(void *arg, size_t refused)
+{
+    struct up *up = arg;
+    if (up->is_stopping)
+        return;
+    if (refused > 0)
+        stop(up, CLI_FAILED);
+    else
+        tell_ready(up);
+}
+
+static int serve(struct up *up, struct manifests *manifests, struct err *err)
+{
+    struct str data = {0};
+    int r = cli_data_dir(up->cli, &data, err);
+    struct host_options options = {.data = str_text(&data),
+                                   .listen = opt_get(&up->cli->opts, "listen")};
+    if (r == 0)
+        r = host_start(up->loop, &options, &up->host, err);
+    str_done(&data);
+    if (r < 0)
+        return r;
+    preload_start(up->cli, host_store(up->host), manifests, on_preloaded, up);
+    loop_run(up->loop);
+    host_free(up->host);
+    return 0;
+}
+
+/* Every mistake in every file is shown before anything is started. */
+static size_t check_all(struct cli *cli, const struct manifests *manifests)
+{
+    size_t findings = 0;
+    scoped_str out = {0};
+    const struct kind *kind = NULL;
+    for (size_t i = 0; i < manifests->list.len; i++) {
+        const struct manifest *manifest = &manifests->list.items[i];
+        for (size_t d = 0; d < manifest->docs.len; d++)
+            findings += manifest_check(manifest, d, &out, &kind);
+    }
+    fputs(str_text(&out), cli->err);
+    return findings;
+}
+
+int verb_up(struct cli *cli, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    struct up up = {.cli = cli, .exit_code = CLI_OK};
+    struct err err = {0};
+    set_log_level(opt_get(&cli->opts, "log-level"));
+    struct manifests manifests = {0};
+    int r = manifests_load(cli, &manifests);
+    if (r != CLI_OK)
+        return r;
+    if (check_all(cli, &manifests) > 0) {
+        manifests_done(&manifests);
+        return CLI_FAILED;
+    }
+    r = loop_new(&up.loop, &err);
+    if (r == 0)
+        r = loop_signal(up.loop, SIGTERM, on_signal, &up, &err);
+    if (r == 0)
+        r = loop_signal(up.loop, SIGINT, on_signal, &up, &err);
+    if (r == 0)
+        r = serve(&up, &manifests, &err);
+    manifests_done(&manifests);
+    loop_free(up.loop);
+    return r < 0 ? cli_error(cli, CLI_FAILED, &err) : up.exit_code;
+}
