@@ -51,7 +51,8 @@ static const struct field EVENT_FIELDS[] = {
     {"series", F_OBJECT, ONE, .of = &TYPE_SERIES,
      .doc = "For events in the newer form that happen again and again."},
     {"action", F_STRING, ONE, .doc = "What was done about the object, or failed."},
-    {"related", F_OBJECT, ONE, .of = &TYPE_REFERENCE, .doc = "Another object that has to do with it."},
+    {"related", F_OBJECT, ONE, .of = &TYPE_REFERENCE,
+     .doc = "Another object that has to do with it."},
     {"reportingComponent", F_STRING, ONE, .doc = "The program that reports it, as domain/name."},
     {"reportingInstance", F_STRING, ONE, .doc = "Which instance of that program."},
     {0}};

@@ -30,7 +30,7 @@ static const struct type TYPE_OWNER_REFERENCE = {
 
 static const struct field OBJECT_META_FIELDS[] = {
     {"name", F_STRING, ONE, .view = VIEW(struct meta, name),
-     .doc = "Name of the object, unique among those of its kind in its namespace. It never changes."},
+     .doc = "Name of the object, unique among its kind in its namespace. It never changes."},
     {"generateName", F_STRING, ONE, .view = VIEW(struct meta, generate_name),
      .doc = "Beginning of a name that the server completes with five random characters. "
             "Only used when no name is given."},

@@ -125,31 +125,35 @@ static bool summarize_init(struct summary *s, yyjson_val *root, struct summary *
 
 /* ---- containers ---- */
 
-/* True when the container runs and is ready. */
-static bool summarize_container(struct summary *s, yyjson_val *status)
+static bool is_ready(yyjson_val *status)
+{
+    return bool_at(status, "ready") && json_at(status, "state.running") != NULL;
+}
+
+/* The word of a container that waits or has ended; false when it does neither. */
+static bool set_container(struct summary *s, yyjson_val *status)
 {
     const char *waiting = text_at(status, "state.waiting.reason");
     yyjson_val *terminated = json_at(status, "state.terminated");
-    count_restarts(s, status);
-    if (*waiting != '\0') {
+    if (*waiting != '\0')
         set_status(s, "", waiting);
-        return false;
-    }
-    if (terminated != NULL) {
+    else if (terminated != NULL)
         set_ended(s, "", terminated);
-        return false;
-    }
-    bool ready = bool_at(status, "ready") && json_at(status, "state.running") != NULL;
-    s->ready += ready;
-    return ready;
+    return *waiting != '\0' || terminated != NULL;
 }
 
 static void summarize_containers(struct summary *s, yyjson_val *root)
 {
-    yyjson_val *list = json_at(root, "status.containerStatuses");
-    bool running = false;
-    for (size_t i = yyjson_arr_size(list); i-- > 0;) /* the first one has the last word */
-        running |= summarize_container(s, yyjson_arr_get(list, i));
+    bool decided = false, running = false;
+    size_t i, n;
+    yyjson_val *status;
+    yyjson_arr_foreach(json_at(root, "status.containerStatuses"), i, n, status)
+    {
+        count_restarts(s, status);
+        decided = decided || set_container(s, status);
+        running |= is_ready(status);
+        s->ready += is_ready(status);
+    }
     if (running && str_eq(str_text(&s->status), "Completed")) {
         bool ready = cell_condition_is(json_at(root, "status.conditions"), "Ready", "True");
         set_status(s, "", ready ? "Running" : "NotReady");

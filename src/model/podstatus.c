@@ -82,7 +82,8 @@ static const struct type TYPE_HOST_IP = {
     CORE_V1("HostIP"), "An address of the node.", POD_IP_FIELDS};
 
 static const struct field POD_STATUS_FIELDS[] = {
-    {"phase", F_STRING, ONE, .values = VALUES("Pending", "Running", "Succeeded", "Failed", "Unknown"),
+    {"phase", F_STRING, ONE,
+     .values = VALUES("Pending", "Running", "Succeeded", "Failed", "Unknown"),
      .doc = "Pending: not all containers have started. Running. Succeeded: all ended well. "
             "Failed: all ended, at least one badly. Unknown: its node is silent."},
     {"conditions", F_OBJECT, LIST, MERGE, .of = &TYPE_POD_CONDITION, .merge_key = "type",

@@ -218,7 +218,8 @@ static const struct field PROJECTED_FIELDS[] = {
 static const struct type TYPE_PROJECTED = {
     CORE_V1("ProjectedVolumeSource"), "Several sources in one directory.", PROJECTED_FIELDS};
 
-#define KEPT(name, text) {name, F_ANY, ONE, .doc = text " Kept as it is; no node of ours mounts it."}
+#define KEPT(name, text)                                                                           \
+    {name, F_ANY, ONE, .doc = text " Kept as it is; no node of ours mounts it."}
 
 static const struct field VOLUME_FIELDS[] = {
     {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_DNS_LABEL,

@@ -56,7 +56,7 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
                     struct http_server **ret_server, struct err *err);
 /* Takes a listening, non-blocking socket (the server closes it). tls is NULL for clear text. */
 int http_server_listen(struct http_server *server, int listen_fd, SSL_CTX *tls, struct err *err);
-/* Stops listening, ends streams, lets plain answers under way finish; then http_server_idle(). */
+/* Stops listening, ends streams, lets plain answers under way finish; until http_server_connections() is 0. */
 void http_server_drain(struct http_server *server);
 size_t http_server_connections(const struct http_server *server);
 void http_server_free(struct http_server *server); /* closes what is left */
@@ -80,6 +80,9 @@ void http_stream_start(struct http_exchange *x, int status, const char *content_
 /* Queues one chunk (own reference). -ENOBUFS: over stream_bytes_max, nothing queued; the caller
  * should send its farewell with http_stream_end(x, last) which is always taken. */
 int http_stream_send(struct http_exchange *x, struct buf *chunk);
+/* The first chunk of a stream, of any size: it does not count towards how far behind the reader
+ * may fall. */
+void http_stream_snapshot(struct http_exchange *x, struct buf *chunk);
 /* Ends the stream after what is queued and `last` (may be NULL). */
 void http_stream_end(struct http_exchange *x, struct buf *last);
 /* An answer that is not there yet: called once if the client goes away before http_reply(); the

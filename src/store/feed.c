@@ -63,7 +63,6 @@ static void change_done(struct change *change)
     obj_unref(change->obj);
     obj_unref(change->old);
     buf_unref(change->as_json);
-    buf_unref(change->as_table);
     *change = (struct change){0};
 }
 

@@ -12,9 +12,7 @@ struct change {
     uint64_t revision;
     struct obj *obj; /* the new version; of a deletion: the last, with the revision of its end */
     struct obj *old; /* the version before, or NULL */
-    /* Made by whoever first sends it, then shared by all watchers. */
-    struct buf *as_json;
-    struct buf *as_table;
+    struct buf *as_json; /* made by whoever first sends it, then shared by all watchers */
 };
 
 struct feed;

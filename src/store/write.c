@@ -69,6 +69,24 @@ static bool judge_unknown(struct write *write, yyjson_mut_val *root, struct writ
     return !strict;
 }
 
+/* A name never changes, so it is judged once. */
+static void check_name(const struct kind *kind, yyjson_mut_val *root, struct findings *findings)
+{
+    struct check c = {.findings = findings, .at = root};
+    size_t mark = check_enter(&c, "metadata");
+    yyjson_mut_val *name = json_mut_at(root, "metadata.name");
+    if (name == NULL) {
+        check_required(&c, "name", "name or generateName is required");
+    } else if (yyjson_mut_is_str(name)) {
+        const char *why = format_problem(kind->name_format, yyjson_mut_get_str(name),
+                                         yyjson_mut_get_len(name));
+        if (why != NULL)
+            check_invalid(&c, "name", name, why);
+    }
+    check_leave(&c, mark);
+    check_done(&c);
+}
+
 bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
                     struct write_result *result)
 {
@@ -77,6 +95,8 @@ bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *ol
         return false;
     schema_fill(write->kind->type, doc, root);
     struct findings findings = {0};
+    if (old == NULL)
+        check_name(write->kind, root, &findings);
     schema_check(write->kind->type, root, old, &findings);
     if (findings.list.len > 0) {
         const char *name = json_mut_str_at(root, "metadata.name");

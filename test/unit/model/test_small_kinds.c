@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Namespace, Node, ConfigMap, Event and Lease: few fields each, so their tests share a file. */
+#include "base/map.h"
 #include "kindtest.h"
 
 #define NOW 1767323045000 /* 2026-01-02T03:04:05Z */
@@ -161,8 +162,17 @@ static void test_columns(void **state)
 
 #define DEPTH_MAX 12
 
-static void check_type_table(const struct type *type, int depth)
+/* One OpenAPI name is one type; clients would see only one of two. */
+static void check_type_name(struct map *names, const struct type *type)
 {
+    const struct type *other = map_put(names, type->name, (void *)type);
+    if (other != NULL && other != type)
+        fail_msg("two types are called %s", type->name);
+}
+
+static void check_type_table(struct map *names, const struct type *type, int depth)
+{
+    check_type_name(names, type);
     assert_true(depth < DEPTH_MAX);
     assert_non_null(type->name);
     assert_true(type->doc != NULL && str_ends(type->doc, "."));
@@ -176,7 +186,7 @@ static void check_type_table(const struct type *type, int depth)
         if (f->merge_key != NULL && type_field(f->of, f->merge_key, strlen(f->merge_key)) == NULL)
             fail_msg("%s.%s: its items have no %s", type->name, f->name, f->merge_key);
         if (f->of != NULL)
-            check_type_table(f->of, depth + 1);
+            check_type_table(names, f->of, depth + 1);
     }
 }
 
@@ -186,11 +196,13 @@ static void test_tables_are_whole(void **state)
     (void)state;
     static const struct kind *const ALL[] = {&KIND_NAMESPACE, &KIND_NODE, &KIND_POD,  &KIND_EVENT,
                                              &KIND_CONFIGMAP, &KIND_JOB,  &KIND_LEASE};
+    struct map *names = map_new();
     for (size_t i = 0; i < ARRAY_LEN(ALL); i++) {
-        check_type_table(ALL[i]->type, 0);
+        check_type_table(names, ALL[i]->type, 0);
         for (const struct column *c = ALL[i]->columns; c->name != NULL; c++)
             assert_true((c->path != NULL) != (c->cell != NULL));
     }
+    map_free(names);
 }
 
 int main(void)
