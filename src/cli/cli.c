@@ -2,12 +2,12 @@
 #include "cli/cli.h"
 #include "base/mem.h"
 #include "cli/help.h"
+#include "os/clock.h"
 #include "os/fd.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define CA_BYTES_MAX (1u << 20)
 
@@ -73,29 +73,20 @@ void cli_print(struct cli *cli, const struct str *text)
     fwrite(str_text(text), 1, text->len, cli->out);
 }
 
-static time_ms clock_read(const struct cli *cli, clockid_t clock)
-{
-    if (cli->fixed_now != 0)
-        return cli->fixed_now;
-    struct timespec now;
-    (void)clock_gettime(clock, &now); /* fails for unknown clocks only */
-    return (time_ms)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 time_ms cli_now(const struct cli *cli)
 {
-    return clock_read(cli, CLOCK_REALTIME);
+    return cli->fixed_now ? cli->fixed_now : clock_wall();
 }
 
 time_ms cli_monotonic(const struct cli *cli)
 {
-    return clock_read(cli, CLOCK_MONOTONIC);
+    return cli->fixed_now ? cli->fixed_now : clock_monotonic();
 }
 
 const char *cli_namespace(const struct cli *cli)
 {
     const char *given = opt_get(&cli->opts, "namespace");
-    if (given != NULL)
+    if (given != NULL && *given != '\0')
         return given;
     return cli->context_namespace ? cli->context_namespace : "default";
 }
@@ -187,11 +178,12 @@ int cli_connect(struct cli *cli)
     if (exit_code != CLI_OK)
         return exit_code;
     address.timeout_ms = timeout > INT32_MAX ? INT32_MAX : (int)timeout;
-    int r = find_address(cli, &address, &err);
-    if (r == 0)
-        r = remote_open(&address, &cli->remote, &err);
+    if (find_address(cli, &address, &err) < 0)
+        exit_code = cli_error(cli, CLI_FAILED, &err);
+    else if (remote_open(&address, &cli->remote, &err) < 0)
+        exit_code = cli_error(cli, CLI_USAGE, &err);
     address_done(&address);
-    return r < 0 ? cli_error(cli, CLI_FAILED, &err) : CLI_OK;
+    return exit_code;
 }
 
 int cli_unreachable(struct cli *cli, struct err *err)

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #define GRID_GAP 3
+#define COLUMN_MIN 6 /* gap included; scripts cut kubectl's columns by position */
 
 void grid_plain(const char *text, struct str *out)
 {
@@ -47,9 +48,11 @@ static void print_row(const struct grid *grid, size_t first, struct str *out)
     str_addf(out, "%*s", (int)grid->indent, "");
     for (size_t i = 0; i < grid->columns; i++) {
         const char *cell = grid->cells.items[first + i];
+        size_t column = grid->widths[i] + GRID_GAP;
+        column = column < COLUMN_MIN ? COLUMN_MIN : column;
         str_add(out, cell);
         if (i + 1 < grid->columns)
-            str_addf(out, "%*s", (int)(grid->widths[i] - width(cell) + GRID_GAP), "");
+            str_addf(out, "%*s", (int)(column - width(cell)), "");
     }
 }
 

@@ -3,9 +3,9 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-/* Text in columns: three spaces between them, nothing behind the last. Widths are counted in
- * characters and never shrink, so the rows of a watch stay below those already printed. Control
- * characters are shown, not sent: a cell cannot drive the terminal. */
+/* Text in columns: three spaces between them, at least six wide, nothing behind the last. Widths
+ * are counted in characters and never shrink, so the rows of a watch stay below those already
+ * printed. Control characters are shown, not sent: a cell cannot drive the terminal. */
 #define GRID_COLUMNS_MAX 64
 struct grid {
     size_t columns; /* set before the first cell */

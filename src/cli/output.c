@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "model/manifest.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const OUTPUT_FORMATS[] = {"table", "wide", "yaml", "json", "name", "jsonpath=", NULL};
@@ -118,11 +120,55 @@ static yyjson_mut_val *make_list(struct gather *gather)
     return list;
 }
 
+static int key_cmp(const void *a, const void *b)
+{
+    return strcmp(yyjson_mut_get_str(*(yyjson_mut_val *const *)a),
+                  yyjson_mut_get_str(*(yyjson_mut_val *const *)b));
+}
+
+static void sort_keys(yyjson_mut_val *val);
+
+static void sort_object(yyjson_mut_val *object)
+{
+    VEC(yyjson_mut_val *) keys = {0};
+    VEC(yyjson_mut_val *) values = {0};
+    size_t i, n;
+    yyjson_mut_val *key, *val;
+    yyjson_mut_obj_foreach(object, i, n, key, val)
+    {
+        vec_push(&keys, key);
+        sort_keys(val);
+    }
+    if (keys.len > 0)
+        qsort(keys.items, keys.len, sizeof(*keys.items), key_cmp);
+    for (size_t k = 0; k < keys.len; k++)
+        vec_push(&values, yyjson_mut_obj_iter_get_val(keys.items[k]));
+    (void)yyjson_mut_obj_clear(object); /* fails for what is no object only */
+    for (size_t k = 0; k < keys.len; k++)
+        (void)yyjson_mut_obj_add(object, keys.items[k], values.items[k]);
+    vec_done(&keys);
+    vec_done(&values);
+}
+
+/* By name, as kubectl prints them; recursion is bounded by the depth the parser lets through. */
+static void sort_keys(yyjson_mut_val *val)
+{
+    size_t i, n;
+    yyjson_mut_val *item;
+    if (yyjson_mut_is_obj(val))
+        sort_object(val);
+    yyjson_mut_arr_foreach(val, i, n, item)
+    {
+        sort_keys(item);
+    }
+}
+
 int gather_print(struct cli *cli, struct gather *gather, bool single, const struct output *output)
 {
     yyjson_mut_val *root = single ? yyjson_mut_arr_get_first(gather->items) : make_list(gather);
     if (root == NULL)
         return CLI_OK;
+    sort_keys(root);
     scoped_json *doc = yyjson_mut_val_imut_copy(root, NULL);
     return output_object(cli, output, yyjson_doc_get_root(doc));
 }

@@ -122,12 +122,11 @@ static int open_net(const struct address *address, struct client_options *option
                     struct link *link, struct err *err)
 {
     bool tls = str_starts(address->server, "https://");
-    char *host = NULL;
+    scoped_free char *host = NULL;
     options->port = tls ? 443 : 80;
     int r = split_host(address->server + (tls ? 8 : 7), &host, &options->port);
     if (r < 0)
         return err_set(err, r, "server '%s' is not SCHEME://HOST[:PORT]", address->server);
-    scoped_free char *owned_host = host;
     if (!tls && !is_loopback(host)) {
         (void)err_set(err, -EPERM, "server '%s' is not this machine and has no TLS",
                       address->server);

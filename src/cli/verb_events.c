@@ -152,8 +152,7 @@ static int add_object_selector(struct events *events, struct str *url)
     const char *about = opt_get(&events->cli->opts, "for");
     if (about == NULL)
         return CLI_OK;
-    char *word = mem_strdup(about);
-    scoped_free char *owned = word;
+    scoped_free char *word = mem_strdup(about);
     struct targets targets = {0};
     if (strchr(about, '/') == NULL)
         return cli_usage(events->cli, "option '--for': '%s' is not KIND/NAME", about);

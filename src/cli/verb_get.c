@@ -55,7 +55,7 @@ static void rows_flush(struct get *get)
 {
     scoped_str text = {0};
     rows_print(&get->rows, &text);
-    if (get->printed > 0 && text.len > 0)
+    if (get->printed > 0 && text.len > 0 && get->rows.headers)
         fputc('\n', get->cli->out); /* between the tables of two kinds */
     cli_print(get->cli, &text);
     get->printed += get->rows.count;

@@ -37,7 +37,7 @@ static const struct scene SCENES[] = {
      {"get", "pods", "-A", "--no-headers"},
      {{"GET", "/api/v1/pods", NULL, 200, TABLE("9", ROW("a", "1", "x"))}},
      0,
-     "default   a   x\n",
+     "default   a     x\n",
      ""},
     {"nothing anywhere",
      {"get", "nodes"},

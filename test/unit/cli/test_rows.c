@@ -37,8 +37,8 @@ static const struct {
      "team        pod/x       0/1     12\n"},
     {{.headers = false, .show_labels = true, .prefix = ""},
      TWO,
-     "web-0   1/1   0    app=w,z=1\n"
-     "x       0/1   12   <none>\n"},
+     "web-0   1/1   0     app=w,z=1\n"
+     "x       0/1   12    <none>\n"},
     {{.headers = true, .bold = true, .prefix = ""},
      TABLE(ROW("a", "y", "", "\"1\",2,\"\"")),
      "\033[1mNAME   READY   RESTARTS\033[0m\n"
@@ -116,7 +116,7 @@ static void test_short_rows(void **state)
     scoped_str out = {0};
     add(&rows, TABLE("{\"cells\":[\"a\"]},{}"), &out);
     assert_string_equal(str_text(&out),
-                        "   a        <none>   <none>\n   <none>   <none>   <none>\n");
+                        "      a        <none>   <none>\n      <none>   <none>   <none>\n");
     rows_done(&rows);
 }
 
