@@ -111,7 +111,8 @@ static void world_wake(struct world *world, time_ms at)
 static void run_controllers(void *arg)
 {
     struct host *host = arg;
-    if (host->manager != NULL)
+    bool is_stopping = host->stopped != NULL;
+    if (host->manager != NULL && !is_stopping)
         manager_run(host->manager, KEYS_PER_TURN);
 }
 
@@ -305,7 +306,6 @@ void host_stop(struct host *host, void (*stopped)(void *arg), void *arg)
     host->stopped = stopped;
     host->stopped_arg = arg;
     host->drain_until = loop_now(host->loop) + DRAIN_MS;
-    manager_free(take_ptr(host->manager));
     api_end_streams(host->api);
     http_server_drain(host->http);
     loop_timer_init(&host->drain, drain_step, host);
@@ -322,10 +322,12 @@ void host_free(struct host *host)
     if (host->api != NULL)
         api_end_streams(host->api);
     http_server_free(host->http);
-    if (host->disk != NULL)
-        host->disk->ops->close(host->disk); /* the batch under way ends and is told */
     loop_task_cancel(host->loop, &host->flush);
-    loop_io_del(host->disk_io);
+    loop_io_del(host->disk_io); /* before its descriptor is closed */
+    if (host->store != NULL)
+        embedded_flush(host->store); /* a hasty stop may have left writes that wait for a turn */
+    if (host->disk != NULL)
+        host->disk->ops->close(host->disk); /* the batches under way end and are told */
     embedded_close(host->store);
     api_free(host->api);
     pki_done(&host->pki);

@@ -141,7 +141,8 @@ void create_decide(const struct write_env *env, struct write *write, struct writ
         !settle_name(env, write, meta, &result->status))
         return;
     stamp(env, write, meta);
-    if (write->kind->has_status)
+    /* A node registers with what it has, in one write. */
+    if (write->kind->has_status && write->kind != &KIND_NODE)
         json_mut_put(doc, root, "status", NULL);
     if (write->kind->prepare != NULL)
         write->kind->prepare(doc, root, env->now);

@@ -29,7 +29,8 @@ void feed_advance(struct feed *feed, uint64_t revision);
 
 struct watch;
 typedef void watch_fn(void *arg, struct change *change);
-/* kind NULL: all; ns NULL or "": all; name NULL: all. The callback may close any watch. */
+/* kind NULL: all; ns NULL or "": all; name NULL: all. Hears of every change after the latest. The
+ * callback may open watches and close any. */
 struct watch *feed_watch(struct feed *feed, const struct kind *kind, const char *ns,
                          const char *name, watch_fn *fn, void *arg);
 void feed_unwatch(struct watch *watch);

@@ -70,7 +70,8 @@ struct store {
     struct feed *feed;
 };
 struct store_ops {
-    /* Takes the write. `done` is called exactly once: at once when refused, else when durable. */
+    /* Takes the write. `done` is called exactly once: when what it tells is durable. A refusal or
+     * "unchanged" that is so already is told at once. */
     void (*submit)(struct store *store, struct write *write);
 };
 
