@@ -54,9 +54,8 @@ static void stream_end(struct stream *stream, struct buf *last)
 
 /* ---- events as bytes ---- */
 
-static const char *const TYPE_NAMES[] = {[CHANGE_ADDED] = "ADDED",
-                                         [CHANGE_MODIFIED] = "MODIFIED",
-                                         [CHANGE_DELETED] = "DELETED"};
+static const char *const TYPE_NAMES[] = {
+    [CHANGE_ADDED] = "ADDED", [CHANGE_MODIFIED] = "MODIFIED", [CHANGE_DELETED] = "DELETED"};
 
 static void add_json(const char *type, const struct obj *obj, struct str *out)
 {
@@ -103,8 +102,7 @@ static struct buf *bookmark(const struct stream *stream, uint64_t revision, bool
         str_add(&out, "]}}\n");
     } else {
         str_addf(&out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%s}}\n",
-                 stream->kind->name, kind_api_version(stream->kind, api_version),
-                 str_text(&meta));
+                 stream->kind->name, kind_api_version(stream->kind, api_version), str_text(&meta));
     }
     return buf_take(&out);
 }
@@ -128,8 +126,8 @@ static void stream_drop(void *arg)
 {
     struct stream *stream = arg;
     stream->api->metrics.watches_dropped++;
-    stream_end(stream, error_event(410, "Expired",
-                                   "the watcher reads too slowly: list again and resume"));
+    stream_end(stream,
+               error_event(410, "Expired", "the watcher reads too slowly: list again and resume"));
 }
 
 /* With a selector an object may come into view or go out of it. -1: this change is not shown. */
@@ -268,7 +266,8 @@ static struct stream *stream_new(struct call *call, struct filter *filter)
     loop_timer_init(&stream->timer, on_timer, stream);
     loop_task_init(&stream->drop, stream_drop, stream);
     LIST_INSERT_HEAD(&api->streams, stream, siblings);
-    const char *name = filter->fields ? field_selector_exact(filter->fields, "metadata.name") : NULL;
+    const char *name =
+        filter->fields ? field_selector_exact(filter->fields, "metadata.name") : NULL;
     const char *ns = call->ns;
     if (*ns == '\0' && call->kind->namespaced && filter->fields != NULL) {
         const char *exact = field_selector_exact(filter->fields, "metadata.namespace");
@@ -305,8 +304,7 @@ void watch_start(struct call *call)
     struct filter filter = {0};
     enum start start;
     uint64_t revision = 0;
-    if (!parse_start(call, &start, &revision, &status) ||
-        !filter_parse(call, &filter, &status)) {
+    if (!parse_start(call, &start, &revision, &status) || !filter_parse(call, &filter, &status)) {
         call_refuse(call, &status);
         return;
     }

@@ -117,24 +117,40 @@ static bool blocks(const struct obj *dependent, const struct obj *owner)
     return ref != NULL && yyjson_get_bool(yyjson_obj_get(ref, "blockOwnerDeletion"));
 }
 
-/* Does `ancestor`, itself or through others that wait, wait for `obj`? Both wait for dependents. */
-static bool is_awaited_by(const struct cache *cache, const struct obj *obj,
-                          const struct obj *ancestor, struct map *seen)
+/* Owners of obj that wait for it, each once; a chain may be longer than a stack is deep. */
+typedef VEC(const struct obj *) obj_list;
+
+static void add_awaiting_owners(const struct cache *cache, const struct obj *obj, struct map *seen,
+                                obj_list *list)
 {
     size_t i, n;
     yyjson_val *ref;
-    if (map_put(seen, obj->meta.uid, seen) != NULL)
-        return false;
     yyjson_arr_foreach(obj->meta.owners, i, n, ref)
     {
         const char *uid = yyjson_get_str(yyjson_obj_get(ref, "uid"));
         const struct obj *owner = uid ? cache_by_uid(cache, uid) : NULL;
         if (owner == NULL || !waits_for_dependents(owner) || !blocks(obj, owner))
             continue;
-        if (owner == ancestor || is_awaited_by(cache, owner, ancestor, seen))
-            return true;
+        if (map_put(seen, uid, seen) == NULL)
+            vec_push(list, owner);
     }
-    return false;
+}
+
+/* Does `ancestor`, itself or through others that wait, wait for `obj`? Both wait for dependents. */
+static bool is_awaited_by(const struct cache *cache, const struct obj *obj,
+                          const struct obj *ancestor)
+{
+    struct map *seen = map_new();
+    obj_list list = {0};
+    bool found = false;
+    add_awaiting_owners(cache, obj, seen, &list);
+    for (size_t i = 0; i < list.len && !found; i++) {
+        found = list.items[i] == ancestor;
+        add_awaiting_owners(cache, list.items[i], seen, &list);
+    }
+    vec_done(&list);
+    map_free(seen);
+    return found;
 }
 
 static bool is_circle(const struct cache *cache, const struct obj *owner,
@@ -142,10 +158,7 @@ static bool is_circle(const struct cache *cache, const struct obj *owner,
 {
     if (!waits_for_dependents(dependent) || yyjson_arr_size(owner->meta.owners) == 0)
         return false;
-    struct map *seen = map_new();
-    bool found = is_awaited_by(cache, owner, dependent, seen);
-    map_free(seen);
-    return found;
+    return is_awaited_by(cache, owner, dependent);
 }
 
 static bool has_blocking_dependent(const struct cache *cache, const struct obj *owner)

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mem.h"
 #include "model/manifest_internal.h"
+#include <stdlib.h>
 
 /* Checks run on a filled copy (the checks of a kind may rely on defaults), while positions belong
  * to the document as it was written: findings are carried back by walking both side by side. */
 
+struct line {
+    struct place at;
+    size_t order; /* of discovery */
+    char *text;
+};
+
 struct report {
     const struct manifest *manifest;
     const struct manifest_doc *doc;
-    struct str *out;
-    size_t count;
-    bool name_found; /* a finding about metadata.name is out already */
+    VEC(struct line) lines;
+    bool name_found; /* something was said about metadata.name already */
 };
 
 struct remark {
@@ -25,15 +31,41 @@ static void say(struct report *report, struct remark remark)
     struct place at = {report->doc->line, 1};
     if (known)
         at = remark.at_key && known->key.line ? known->key : known->at;
-    str_addf(report->out, "%s:%d:%d: ", report->manifest->file, at.line, at.column);
+    struct str out = {0};
+    str_addf(&out, "%s:%d:%d: ", report->manifest->file, at.line, at.column);
     if (remark.path && *remark.path)
-        str_addf(report->out, "%s: ", remark.path);
-    str_addf(report->out, "%s\n", remark.text);
+        str_addf(&out, "%s: ", remark.path);
+    str_addf(&out, "%s\n", remark.text);
     if (remark.hint)
-        str_addf(report->out, "    hint: %s\n", remark.hint);
+        str_addf(&out, "    hint: %s\n", remark.hint);
     if (str_eq(remark.path, "metadata.name") || str_eq(remark.path, "metadata"))
         report->name_found = true;
-    report->count++;
+    struct line line = {at, report->lines.len, str_take(&out)};
+    vec_push(&report->lines, line);
+}
+
+static int compare_lines(const void *a_, const void *b_)
+{
+    const struct line *a = a_, *b = b_;
+    if (a->at.line != b->at.line)
+        return a->at.line < b->at.line ? -1 : 1;
+    if (a->at.column != b->at.column)
+        return a->at.column < b->at.column ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+/* In the order of the file, which is the order in which they are mended. */
+static size_t write_lines(struct report *report, struct str *out)
+{
+    size_t n = report->lines.len;
+    if (n > 1)
+        qsort(report->lines.items, n, sizeof(struct line), compare_lines);
+    for (size_t i = 0; i < n; i++) {
+        str_add(out, report->lines.items[i].text);
+        mem_free(report->lines.items[i].text);
+    }
+    vec_done(&report->lines);
+    return n;
 }
 
 /* ---- from the filled copy back to the document ---- */
@@ -193,28 +225,40 @@ static bool is_text(yyjson_mut_val *val)
     return yyjson_mut_is_str(val) && yyjson_mut_get_len(val) > 0;
 }
 
-static void check_name(struct report *report, yyjson_mut_val *root)
+static void check_name(struct report *report, const struct kind *kind, yyjson_mut_val *root)
 {
+    if (report->name_found)
+        return;
     yyjson_mut_val *metadata = yyjson_mut_obj_get(root, "metadata");
-    bool named = is_text(yyjson_mut_obj_get(metadata, "name")) ||
-                 is_text(yyjson_mut_obj_get(metadata, "generateName"));
-    if (!named && !report->name_found)
-        say(report, (struct remark){metadata ? metadata : root, false, "metadata.name",
-                                    "Required value", "every object needs a name"});
+    yyjson_mut_val *name = yyjson_mut_obj_get(metadata, "name");
+    if (!is_text(name)) {
+        if (!is_text(yyjson_mut_obj_get(metadata, "generateName")))
+            say(report, (struct remark){metadata ? metadata : root, false, "metadata.name",
+                                        "Required value", "every object needs a name"});
+        return;
+    }
+    const char *text = yyjson_mut_get_str(name);
+    const char *problem =
+        kind ? format_problem(kind->name_format, text, yyjson_mut_get_len(name)) : NULL;
+    if (!problem)
+        return;
+    scoped_str why = {0};
+    str_addf(&why, "Invalid value: \"%s\": %s", text, problem);
+    say(report, (struct remark){name, false, "metadata.name", why.data, NULL});
 }
 
 size_t manifest_check(const struct manifest *manifest, size_t index, struct str *out,
                       const struct kind **ret_kind)
 {
     const struct manifest_doc *doc = &manifest->docs.items[index];
-    struct report report = {.manifest = manifest, .doc = doc, .out = out};
+    struct report report = {.manifest = manifest, .doc = doc};
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc->doc);
     const struct kind *kind = find_kind(&report, root);
     if (kind) {
         say_unknown_fields(&report, kind, root);
         say_findings(&report, kind, root);
     }
-    check_name(&report, root);
+    check_name(&report, kind, root);
     *ret_kind = kind;
-    return report.count;
+    return write_lines(&report, out);
 }

@@ -52,22 +52,37 @@ static void mark_absent(struct three t, yyjson_mut_val *sample)
 
 /* ---- lists ---- */
 
+struct list_index {
+    struct patch_items items;
+    struct keyindex index;
+};
+
+static void list_index_of(struct apply *a, yyjson_mut_val *array, const char *merge_key,
+                          struct list_index *list)
+{
+    *list = (struct list_index){0};
+    if (yyjson_mut_is_arr(array))
+        patch_items_of(a->doc, array, merge_key, &list->items);
+    patch_items_index(&list->items, &list->index);
+}
+
+static void list_index_done(struct list_index *list)
+{
+    patch_items_done(&list->items);
+    keyindex_done(&list->index);
+}
+#define scoped_list __attribute__((cleanup(list_index_done))) struct list_index
+
 /* Takes the items out that `last` has and `desired` has not. */
 static void remove_items(struct apply *a, struct three t, const char *merge_key,
-                         const struct keyindex *wanted)
+                         const struct list_index *last, const struct list_index *wanted)
 {
-    if (!yyjson_mut_is_arr(t.last))
-        return;
-    scoped_items last = {0};
-    scoped_keyindex index = {0};
-    patch_items_of(a->doc, t.last, merge_key, &last);
-    patch_items_index(&last, &index);
-    yyjson_mut_arr_iter iter = yyjson_mut_arr_iter_with(t.current);
-    yyjson_mut_val *item;
-    while ((item = yyjson_mut_arr_iter_next(&iter))) {
-        struct sv key = patch_item_key(a->doc, item, merge_key);
-        if (key.ptr && keyindex_find(&index, key) && !keyindex_find(wanted, key))
-            patch_mark(item);
+    scoped_items items = {0};
+    patch_items_of(a->doc, t.current, merge_key, &items);
+    for (size_t i = 0; i < items.list.len; i++) {
+        struct patch_item item = items.list.items[i];
+        if (patch_items_find(&last->index, item) && !patch_items_find(&wanted->index, item))
+            patch_mark(item.val);
     }
     patch_sweep(t.current);
 }
@@ -85,32 +100,27 @@ static int apply_item(struct apply *a, const struct field *field, struct patch_i
 static int apply_list(struct apply *a, const struct field *field, struct three t)
 {
     const char *merge_key = field->type == F_OBJECT ? field->merge_key : NULL;
-    scoped_items items = {0}, wanted = {0}, last = {0};
-    scoped_keyindex index = {0}, wanted_index = {0}, last_index = {0};
-    patch_items_of(a->doc, t.desired, merge_key, &wanted);
-    patch_items_index(&wanted, &wanted_index);
-    remove_items(a, t, merge_key, &wanted_index);
-    patch_items_of(a->doc, t.current, merge_key, &items);
-    patch_items_index(&items, &index);
-    if (yyjson_mut_is_arr(t.last))
-        patch_items_of(a->doc, t.last, merge_key, &last);
-    patch_items_index(&last, &last_index);
-    for (size_t i = 0; i < wanted.list.len; i++) {
-        struct patch_item item = wanted.list.items[i];
-        struct keyref *old = item.key.ptr ? keyindex_find(&index, item.key) : NULL;
-        struct keyref *before = item.key.ptr ? keyindex_find(&last_index, item.key) : NULL;
+    scoped_list wanted, last, there;
+    list_index_of(a, t.desired, merge_key, &wanted);
+    list_index_of(a, t.last, merge_key, &last);
+    remove_items(a, t, merge_key, &last, &wanted);
+    list_index_of(a, t.current, merge_key, &there);
+    for (size_t i = 0; i < wanted.items.list.len; i++) {
+        struct patch_item item = wanted.items.list.items[i];
+        struct keyref *old = patch_items_find(&there.index, item);
+        struct keyref *before = patch_items_find(&last.index, item);
         struct three inner = {old ? old->val : yyjson_mut_obj(a->doc), before ? before->val : NULL,
                               item.val};
         int r = apply_item(a, field, item, inner);
         if (r < 0)
             return r;
-        if (!old) {
-            item.val = merge_key ? inner.current : patch_move(a->doc, item.val);
-            item.is_new = true;
-            vec_push(&items.list, item);
-        }
+        if (old || (!merge_key && item.nth > 0))
+            continue;
+        item.val = merge_key ? inner.current : patch_move(a->doc, item.val);
+        item.is_new = true;
+        vec_push(&there.items.list, item);
     }
-    patch_items_arrange(&items, &wanted, t.current);
+    patch_items_arrange(&there.items, &wanted.items, t.current);
     return 0;
 }
 

@@ -206,16 +206,35 @@ bool spot_merges_scalars(const struct field *field)
 
 /* ---- lists ---- */
 
+static struct sv json_text(yyjson_mut_doc *doc, yyjson_mut_val *val)
+{
+    scoped_str text = {0};
+    json_write(val, &text);
+    return keyindex_text(yyjson_mut_strncpy(doc, text.data, text.len));
+}
+
+/* Of scalars the JSON text, so that "1" and 1 are two; keys of objects are equal as words. */
 struct sv patch_item_key(yyjson_mut_doc *doc, yyjson_mut_val *item, const char *merge_key)
 {
-    yyjson_mut_val *val = merge_key ? yyjson_mut_obj_get(item, merge_key) : item;
+    if (!merge_key)
+        return json_text(doc, item);
+    yyjson_mut_val *val = yyjson_mut_obj_get(item, merge_key);
     if (yyjson_mut_is_str(val))
         return keyindex_text(val);
     if (!val || yyjson_mut_is_ctn(val) || yyjson_mut_is_null(val))
         return (struct sv){NULL, 0};
-    scoped_str text = {0};
-    json_write(val, &text);
-    return keyindex_text(yyjson_mut_strncpy(doc, text.data, text.len));
+    return json_text(doc, val);
+}
+
+static void count_repeated(struct patch_items *items)
+{
+    scoped_keyindex index = {0};
+    patch_items_index(items, &index);
+    for (size_t i = 1; i < index.refs.len; i++) {
+        const struct keyref *ref = &index.refs.items[i];
+        if (sv_eq(ref->text, ref[-1].text))
+            items->list.items[ref->order].nth = items->list.items[ref[-1].order].nth + 1;
+    }
 }
 
 void patch_items_of(yyjson_mut_doc *doc, yyjson_mut_val *array, const char *merge_key,
@@ -224,17 +243,33 @@ void patch_items_of(yyjson_mut_doc *doc, yyjson_mut_val *array, const char *merg
     yyjson_mut_arr_iter iter = yyjson_mut_arr_iter_with(array);
     yyjson_mut_val *val;
     while ((val = yyjson_mut_arr_iter_next(&iter))) {
-        struct patch_item item = {val, patch_item_key(doc, val, merge_key), false};
+        struct patch_item item = {.val = val, .key = patch_item_key(doc, val, merge_key)};
         vec_push(&items->list, item);
     }
+    count_repeated(items);
 }
 
 void patch_items_index(const struct patch_items *items, struct keyindex *index)
 {
-    for (size_t i = 0; i < items->list.len; i++)
-        if (items->list.items[i].key.ptr)
-            keyindex_add(index, items->list.items[i].key, NULL, items->list.items[i].val);
+    for (size_t i = 0; i < items->list.len; i++) {
+        const struct patch_item *item = &items->list.items[i];
+        if (!item->key.ptr)
+            continue;
+        keyindex_add(index, item->key, NULL, item->val);
+        vec_last(&index->refs)->order = i;
+    }
     keyindex_sort(index);
+}
+
+struct keyref *patch_items_find(const struct keyindex *index, struct patch_item item)
+{
+    struct keyref *first = item.key.ptr ? keyindex_find(index, item.key) : NULL;
+    if (!first)
+        return NULL;
+    size_t at = (size_t)(first - index->refs.items) + item.nth;
+    if (at >= index->refs.len || !sv_eq(index->refs.items[at].text, item.key))
+        return NULL;
+    return &index->refs.items[at];
 }
 
 void patch_items_done(struct patch_items *items)
@@ -267,7 +302,9 @@ static void split_by_order(const struct patch_items *items, const struct patch_i
     patch_items_index(order, &index);
     for (size_t i = 0; i < items->list.len; i++) {
         const struct patch_item *item = &items->list.items[i];
-        const struct keyref *ref = item->key.ptr ? keyindex_find(&index, item->key) : NULL;
+        const struct keyref *ref = patch_items_find(&index, *item);
+        if (!ref && item->key.ptr)
+            ref = keyindex_find(&index, item->key);
         struct ranked ranked = {ref ? ref->order : 0, item->is_new ? SIZE_MAX : i, item->val};
         if (ref)
             vec_push(&named->list, ranked);

@@ -48,20 +48,24 @@ struct spot spot_item(const struct field *field);
 bool spot_merges_objects(const struct field *field);
 bool spot_merges_scalars(const struct field *field);
 
-/* Items of a list on their way to a new order. */
+/* Items of a list on their way to a new order. Keys may repeat (ports of two protocols do): then
+ * the first of one list stands for the first of the other, the second for the second. */
 struct patch_item {
     yyjson_mut_val *val;
     struct sv key; /* without a pointer: it has none */
+    size_t nth;    /* how many before it have the same key */
     bool is_new;   /* was not in the list before the patch */
 };
 struct patch_items {
     VEC(struct patch_item) list;
 };
-/* `merge_key` is NULL for scalars. Texts of numbers are kept in doc. */
+/* `merge_key` is NULL for lists of scalars. Texts that are made for this are kept in doc. */
 struct sv patch_item_key(yyjson_mut_doc *doc, yyjson_mut_val *item, const char *merge_key);
 void patch_items_of(yyjson_mut_doc *doc, yyjson_mut_val *array, const char *merge_key,
                     struct patch_items *items);
 void patch_items_index(const struct patch_items *items, struct keyindex *index);
+/* The one with the same key and number, or NULL. */
+struct keyref *patch_items_find(const struct keyindex *index, struct patch_item item);
 /* Writes them back: what `order` names in its order, the rest where it was relative to the named
  * ones that were there before; new ones come as early as possible, as in Kubernetes. */
 void patch_items_arrange(struct patch_items *items, const struct patch_items *order,

@@ -155,8 +155,9 @@ static int merge_item(struct strategic *s, const struct field *field, struct pat
     int r = merge_object(s, spot_item(field), made, item.val);
     if (r < 0)
         return r;
-    struct patch_item added = {made, item.key, true};
-    vec_push(&items->list, added);
+    item.val = made;
+    item.is_new = true;
+    vec_push(&items->list, item);
     return 0;
 }
 
@@ -178,7 +179,7 @@ static int merge_objects(struct strategic *s, const struct field *field, yyjson_
     patch_items_index(&items, &index);
     for (size_t i = 0; i < changes.list.len; i++) {
         struct patch_item change = changes.list.items[i];
-        struct keyref *ref = change.key.ptr ? keyindex_find(&index, change.key) : NULL;
+        struct keyref *ref = patch_items_find(&index, change);
         r = merge_item(s, field, change, ref ? ref->val : NULL, &items);
         if (r < 0)
             return r;
@@ -196,7 +197,7 @@ static void merge_scalars(struct strategic *s, yyjson_mut_val *target, yyjson_mu
     patch_items_index(&items, &index);
     for (size_t i = 0; i < changes.list.len; i++) {
         struct patch_item change = changes.list.items[i];
-        if (!change.key.ptr || keyindex_find(&index, change.key))
+        if (change.nth > 0 || keyindex_find(&index, change.key))
             continue;
         change.is_new = true;
         change.val = patch_move(s->doc, change.val);
@@ -213,11 +214,9 @@ static void delete_scalars(struct strategic *s, yyjson_mut_val *target, yyjson_m
     patch_items_index(&gone, &index);
     yyjson_mut_arr_iter iter = yyjson_mut_arr_iter_with(target);
     yyjson_mut_val *item;
-    while ((item = yyjson_mut_arr_iter_next(&iter))) {
-        struct sv key = patch_item_key(s->doc, item, NULL);
-        if (key.ptr && keyindex_find(&index, key))
+    while ((item = yyjson_mut_arr_iter_next(&iter)))
+        if (keyindex_find(&index, patch_item_key(s->doc, item, NULL)))
             patch_mark(item);
-    }
     patch_sweep(target);
 }
 
@@ -242,6 +241,7 @@ static int merge_value(struct strategic *s, struct spot spot, const struct field
         (void)yyjson_mut_set_arr(target);
     if (objects)
         return merge_objects(s, field, target, patch);
+    drop_directives(patch); /* objects where scalars belong may hold some */
     merge_scalars(s, target, patch);
     return 0;
 }
@@ -254,11 +254,13 @@ static int retain_keys(struct strategic *s, yyjson_mut_val *target, yyjson_mut_v
         return 0;
     if (!yyjson_mut_is_arr(names))
         return err_set(s->err, -EINVAL, RETAIN " must be a list of keys");
-    scoped_items items = {0};
     scoped_keyindex index = {0};
-    patch_items_of(s->doc, names, NULL, &items);
-    patch_items_index(&items, &index);
     yyjson_mut_val *key;
+    yyjson_mut_arr_iter names_iter = yyjson_mut_arr_iter_with(names);
+    while ((key = yyjson_mut_arr_iter_next(&names_iter)))
+        if (yyjson_mut_is_str(key))
+            keyindex_add(&index, keyindex_text(key), NULL, NULL);
+    keyindex_sort(&index);
     yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(patch);
     while ((key = yyjson_mut_obj_iter_next(&iter)))
         if (!is_directive(keyindex_text(key)) && !keyindex_find(&index, keyindex_text(key)) &&

@@ -14,16 +14,16 @@
 struct http_server;
 struct http_exchange; /* one request and its answer */
 
-struct http_limits { /* zero means the default in brackets */
-    size_t header_bytes_max;  /* request line and headers [32 KiB]: 431 */
-    size_t body_bytes_max;    /* [3 MiB]: 413 */
-    size_t connections_max;   /* [10000]; a further one is refused with 503 and closed */
-    size_t stream_bytes_max;  /* queued for one slow reader [4 MiB] */
-    time_ms handshake_ms;     /* [10 s] */
-    time_ms header_ms;        /* first byte to end of headers [10 s]: 408 */
-    time_ms body_ms;          /* end of headers to end of body [60 s]: 408 */
-    time_ms idle_ms;          /* between requests [120 s]: closed */
-    time_ms write_ms;         /* no byte taken by the reader of a plain answer [60 s]: closed */
+struct http_limits {         /* zero means the default in brackets */
+    size_t header_bytes_max; /* request line and headers [32 KiB]: 431 */
+    size_t body_bytes_max;   /* [3 MiB]: 413 */
+    size_t connections_max;  /* [10000]; a further one is refused with 503 and closed */
+    size_t stream_bytes_max; /* queued for one slow reader [4 MiB] */
+    time_ms handshake_ms;    /* [10 s] */
+    time_ms header_ms;       /* first byte to end of headers [10 s]: 408 */
+    time_ms body_ms;         /* end of headers to end of body [60 s]: 408 */
+    time_ms idle_ms;         /* between requests [120 s]: closed */
+    time_ms write_ms;        /* no byte taken by the reader of a plain answer [60 s]: closed */
 };
 
 struct http_peer {
@@ -56,7 +56,8 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
                     struct http_server **ret_server, struct err *err);
 /* Takes a listening, non-blocking socket (the server closes it). tls is NULL for clear text. */
 int http_server_listen(struct http_server *server, int listen_fd, SSL_CTX *tls, struct err *err);
-/* Stops listening, ends streams, lets plain answers under way finish; until http_server_connections() is 0. */
+/* Stops listening, ends streams, lets plain answers under way finish; until
+ * http_server_connections() is 0. */
 void http_server_drain(struct http_server *server);
 size_t http_server_connections(const struct http_server *server);
 void http_server_free(struct http_server *server); /* closes what is left */
@@ -68,8 +69,8 @@ void http_tag(struct http_exchange *x, const char *who);
 /* The whole answer at once; the exchange is gone afterwards. `headers` are further lines, each
  * ended by CRLF, or NULL. Body of HEAD requests is left out by the server. Takes its own
  * reference to body; body may be NULL. */
-void http_reply(struct http_exchange *x, int status, const char *content_type,
-                const char *headers, struct buf *body);
+void http_reply(struct http_exchange *x, int status, const char *content_type, const char *headers,
+                struct buf *body);
 
 /* A streaming answer (chunked). After http_stream_start() the exchange lives until
  * http_stream_end() or until on_closed, which is called exactly once when the client goes away or

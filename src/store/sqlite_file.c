@@ -333,8 +333,19 @@ static int prepare(struct sqlite_file *file, struct err *err)
     return 0;
 }
 
+/* SQLite would make the file readable by all; the log beside it takes its mode from it. What goes
+ * wrong here goes wrong again when SQLite opens it, with a better message. */
+static void make_private(const struct sqlite_file *file)
+{
+    int fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 static int open_connection(struct sqlite_file *file, bool create, struct err *err)
 {
+    if (create && file->vfs == NULL)
+        make_private(file);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
     int rc = sqlite3_open_v2(file->path, &file->db, flags, file->vfs);
     if (rc != SQLITE_OK)

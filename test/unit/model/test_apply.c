@@ -71,6 +71,16 @@ static void test_lists(void **state)
          "{metadata: {finalizers: [b, c]}}", "{metadata: {finalizers: [server, b, c]}}"},
         {"{spec: {tolerations: [{key: server}]}}", NULL, "{spec: {tolerations: [{key: b}]}}",
          "{spec: {tolerations: [{key: b}]}}"},
+        {CS("{name: a, ports: [{containerPort: 53, protocol: U}, {containerPort: 53, protocol: "
+            "T}]}"),
+         CS("{name: a, ports: [{containerPort: 53, protocol: U}, {containerPort: 53, protocol: "
+            "T}]}"),
+         CS("{name: a, ports: [{containerPort: 53, protocol: U}, {containerPort: 53, name: n}]}"),
+         CS("{name: a, ports: [{containerPort: 53, protocol: U}, {containerPort: 53, name: n}]}")},
+        {CS("{name: a, x: 1}, {name: a, x: 2}"), CS("{name: a}, {name: a}"), CS("{name: a, x: 3}"),
+         CS("{name: a, x: 3}")},
+        {"{metadata: {}}", NULL, "{metadata: {finalizers: [a, a, null]}}",
+         "{metadata: {finalizers: [a, null]}}"},
         {"{spec: {containers: {odd: 1}}}", NULL, CS("{name: a}"), CS("{name: a}")},
     };
     (void)state;

@@ -73,6 +73,10 @@ static void test_keyed_lists(void **state)
         {AB,
          "{spec: {containers: [{name: a, $patch: delete}, {name: b, $patch: delete}, {name: c}]}}",
          "{spec: {containers: [{name: c}]}}"},
+        {"{spec: {containers: [{name: a, x: 1}, {name: b}, {name: a, x: 2}]}}",
+         "{spec: {containers: [{name: a, y: 1}, {name: a, y: 2}, {name: a, y: 3}]}}",
+         "{spec: {containers: [{name: a, x: 1, y: 1}, {name: b}, {name: a, x: 2, y: 2}, {name: a, "
+         "y: 3}]}}"},
         {AB, "{spec: {containers: [{$patch: replace}]}}", "{spec: {containers: []}}"},
         {AB, "{spec: {containers: []}}", AB},
         {AB, "{spec: {containers: null}}", "{spec: {}}"},
