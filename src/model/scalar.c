@@ -224,6 +224,6 @@ bool scalar_is_ambiguous(struct sv text)
         return false;
     scoped_str plain = {0};
     without_underscores(text, &plain);
-    return has_float_shape(plain.data) || is_date(plain.data) || is_base60(plain.data) ||
-           is_bare_mark((struct sv){plain.data, plain.len});
+    return has_float_shape(str_text(&plain)) || is_date(str_text(&plain)) ||
+           is_base60(str_text(&plain)) || is_bare_mark((struct sv){str_text(&plain), plain.len});
 }
