@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is known of a pod and its containers. Written by the node; nothing here is required of
+ * people. */
+#include "model/podspec.h"
+#include "model/rules.h"
+
+// clang-format off
+static const struct field WAITING_FIELDS[] = {
+    {"reason", F_STRING, ONE,
+     .doc = "One word: why it does not run yet, such as CrashLoopBackOff."},
+    {"message", F_STRING, ONE, .doc = "The same for people."},
+    {0}};
+static const struct type TYPE_WAITING = {
+    CORE_V1("ContainerStateWaiting"), "The container does not run yet.", WAITING_FIELDS};
+
+static const struct field RUNNING_FIELDS[] = {
+    {"startedAt", F_TIME, ONE, .doc = "When it started."},
+    {0}};
+static const struct type TYPE_RUNNING = {
+    CORE_V1("ContainerStateRunning"), "The container runs.", RUNNING_FIELDS};
+
+static const struct field TERMINATED_FIELDS[] = {
+    {"exitCode", F_INT32, ONE, .doc = "Exit code of the process."},
+    {"signal", F_INT32, ONE, .doc = "Signal that ended it, or 0."},
+    {"reason", F_STRING, ONE, .doc = "One word: Completed, Error, OOMKilled and so on."},
+    {"message", F_STRING, ONE, .doc = "The container's last words."},
+    {"startedAt", F_TIME, ONE, .doc = "When it had started."},
+    {"finishedAt", F_TIME, ONE, .doc = "When it ended."},
+    {"containerID", F_STRING, ONE, .doc = "Which run this was, as runtime://id."},
+    {0}};
+static const struct type TYPE_TERMINATED = {
+    CORE_V1("ContainerStateTerminated"), "The container has ended.", TERMINATED_FIELDS};
+
+static const struct field STATE_FIELDS[] = {
+    {"waiting", F_OBJECT, ONE, .of = &TYPE_WAITING, .doc = "It does not run yet."},
+    {"running", F_OBJECT, ONE, .of = &TYPE_RUNNING, .doc = "It runs."},
+    {"terminated", F_OBJECT, ONE, .of = &TYPE_TERMINATED, .doc = "It has ended."},
+    {0}};
+static const struct type TYPE_STATE = {
+    CORE_V1("ContainerState"), "One of: waiting, running, terminated.", STATE_FIELDS};
+
+static const struct field CONTAINER_STATUS_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED, .doc = "Name of the container."},
+    {"state", F_OBJECT, ONE, .of = &TYPE_STATE, .doc = "What it does now."},
+    {"lastState", F_OBJECT, ONE, .of = &TYPE_STATE, .doc = "How the run before this one ended."},
+    {"ready", F_BOOL, ONE, .doc = "True while its probes say that it can do its work."},
+    {"started", F_BOOL, ONE, .doc = "True once its startup probe has succeeded, or it has none."},
+    {"restartCount", F_INT32, ONE, .doc = "How often it was started again."},
+    {"image", F_STRING, ONE, .doc = "Image that runs; empty for a plain process."},
+    {"imageID", F_STRING, ONE, .doc = "Digest of the image."},
+    {"containerID", F_STRING, ONE, .doc = "Which run this is, as runtime://id."},
+    {"allocatedResources", F_QUANTITY, MAP, .doc = "What the node has set aside for it."},
+    {"allocatedResourcesStatus", F_ANY, LIST, .doc = "Health of its devices."},
+    {"resources", F_OBJECT, ONE, .of = &TYPE_RESOURCES, .doc = "Requests and limits in force."},
+    {"volumeMounts", F_ANY, LIST, .doc = "Mounts as they were made."},
+    {"user", F_ANY, ONE, .doc = "User and groups of the first process."},
+    {"stopSignal", F_STRING, ONE, .doc = "Signal that tells it to end."},
+    {0}};
+static const struct type TYPE_CONTAINER_STATUS = {
+    CORE_V1("ContainerStatus"), "What is known of one container.", CONTAINER_STATUS_FIELDS};
+
+static const struct field POD_CONDITION_FIELDS[] = {
+    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY,
+     .doc = "PodScheduled, Initialized, ContainersReady, Ready and so on."},
+    {"status", F_STRING, ONE, REQUIRED, .values = VALUES("True", "False", "Unknown"),
+     .doc = "True, False or Unknown."},
+    {"observedGeneration", F_INT64, ONE, .doc = "The generation for which this was found out."},
+    {"lastProbeTime", F_TIME, ONE, .doc = "When this was last looked at."},
+    {"lastTransitionTime", F_TIME, ONE, .doc = "When the status last changed."},
+    {"reason", F_STRING, ONE, .doc = "One word: why the status is what it is."},
+    {"message", F_STRING, ONE, .doc = "The same for people."},
+    {0}};
+static const struct type TYPE_POD_CONDITION = {
+    CORE_V1("PodCondition"), "One aspect of the pod's state, and since when it is so.",
+    POD_CONDITION_FIELDS};
+
+static const struct field POD_IP_FIELDS[] = {
+    {"ip", F_STRING, ONE, REQUIRED, .doc = "The address."},
+    {0}};
+static const struct type TYPE_POD_IP = {CORE_V1("PodIP"), "An address of the pod.", POD_IP_FIELDS};
+static const struct type TYPE_HOST_IP = {
+    CORE_V1("HostIP"), "An address of the node.", POD_IP_FIELDS};
+
+static const struct field POD_STATUS_FIELDS[] = {
+    {"phase", F_STRING, ONE,
+     .values = VALUES("Pending", "Running", "Succeeded", "Failed", "Unknown"),
+     .doc = "Pending: not all containers have started. Running. Succeeded: all ended well. "
+            "Failed: all ended, at least one badly. Unknown: its node is silent."},
+    {"conditions", F_OBJECT, LIST, MERGE, .of = &TYPE_POD_CONDITION, .merge_key = "type",
+     .doc = "How far the pod has come."},
+    {"message", F_STRING, ONE, .doc = "Why the pod is in this phase, for people."},
+    {"reason", F_STRING, ONE, .doc = "One word for it, such as Evicted or DeadlineExceeded."},
+    {"observedGeneration", F_INT64, ONE, .doc = "The generation for which this was found out."},
+    {"nominatedNodeName", F_STRING, ONE,
+     .doc = "Node on which room is being made for this pod."},
+    {"hostIP", F_STRING, ONE, .doc = "Address of the pod's node."},
+    {"hostIPs", F_OBJECT, LIST, .of = &TYPE_HOST_IP, .doc = "All addresses of the pod's node."},
+    {"podIP", F_STRING, ONE, .doc = "Address of the pod."},
+    {"podIPs", F_OBJECT, LIST, MERGE, .of = &TYPE_POD_IP, .merge_key = "ip",
+     .doc = "All addresses of the pod; the first is podIP."},
+    {"startTime", F_TIME, ONE, .doc = "When the node took the pod."},
+    {"initContainerStatuses", F_OBJECT, LIST, .of = &TYPE_CONTAINER_STATUS,
+     .doc = "What is known of each init container."},
+    {"containerStatuses", F_OBJECT, LIST, .of = &TYPE_CONTAINER_STATUS,
+     .doc = "What is known of each container."},
+    {"ephemeralContainerStatuses", F_OBJECT, LIST, .of = &TYPE_CONTAINER_STATUS,
+     .doc = "What is known of each ephemeral container."},
+    {"qosClass", F_STRING, ONE, .values = VALUES("Guaranteed", "Burstable", "BestEffort"),
+     .doc = "Guaranteed: limits for all, and requests equal to them. BestEffort: neither. "
+            "Burstable: all others. Decides who is stopped first when memory is short."},
+    {"resize", F_STRING, ONE, .doc = "How far a change of resources has come."},
+    {"resourceClaimStatuses", F_ANY, LIST, .doc = "Claims that were made for the pod."},
+    {"extendedResourceClaimStatus", F_ANY, ONE, .doc = "Claims behind extended resources."},
+    {0}};
+// clang-format on
+
+const struct type TYPE_POD_STATUS = {
+    CORE_V1("PodStatus"),
+    "What is known of the pod.",
+    POD_STATUS_FIELDS,
+};

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Probes and lifecycle hooks: what is asked of a running container. */
+#include "model/container.h"
+#include "model/podspec.h"
+#include "model/rules.h"
+
+// clang-format off
+static const struct field EXEC_FIELDS[] = {
+    {"command", F_STRING, LIST,
+     .doc = "Program and arguments, run inside the container without a shell; "
+            "exit code 0 is success."},
+    {0}};
+static const struct type TYPE_EXEC = {
+    CORE_V1("ExecAction"), "Runs a program in the container.", EXEC_FIELDS};
+
+static const struct field HTTP_HEADER_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .doc = "Name of the header."},
+    {"value", F_STRING, ONE, REQUIRED, .doc = "Its value."},
+    {0}};
+static const struct type TYPE_HTTP_HEADER = {
+    CORE_V1("HTTPHeader"), "A header of the request.", HTTP_HEADER_FIELDS};
+
+#define PORT_OF_ACTION                                                                             \
+    {"port", F_INT_OR_STRING, ONE, REQUIRED | RANGE, .min = 1, .max = 65535,                       \
+     .format = FMT_PORT_NAME,                                                                      \
+     .doc = "Number of the port, or its name in the container's list of ports."}
+
+static const struct field HTTP_GET_FIELDS[] = {
+    {"path", F_STRING, ONE, .fallback = "\"/\"", .doc = "Path that is asked for."},
+    PORT_OF_ACTION,
+    {"host", F_STRING, ONE, .doc = "Host that is asked; without it, the pod's own address."},
+    {"scheme", F_STRING, ONE, .fallback = "\"HTTP\"", .values = VALUES("HTTP", "HTTPS"),
+     .doc = "HTTP or HTTPS; certificates are not checked."},
+    {"httpHeaders", F_OBJECT, LIST, .of = &TYPE_HTTP_HEADER,
+     .doc = "Headers to send; a name may come more than once."},
+    {0}};
+static const struct type TYPE_HTTP_GET = {
+    CORE_V1("HTTPGetAction"), "Sends a GET request; status 200 to 399 is success.",
+    HTTP_GET_FIELDS};
+
+static const struct field TCP_SOCKET_FIELDS[] = {
+    PORT_OF_ACTION,
+    {"host", F_STRING, ONE, .doc = "Host that is called; without it, the pod's own address."},
+    {0}};
+static const struct type TYPE_TCP_SOCKET = {
+    CORE_V1("TCPSocketAction"), "Opens a TCP connection; that it opens is success.",
+    TCP_SOCKET_FIELDS};
+
+static const struct field GRPC_FIELDS[] = {
+    {"port", F_INT32, ONE, REQUIRED | RANGE, .min = 1, .max = 65535,
+     .doc = "Port of the gRPC server."},
+    {"service", F_STRING, ONE, .fallback = "\"\"",
+     .doc = "Service whose health is asked for; empty: the server as a whole."},
+    {0}};
+static const struct type TYPE_GRPC = {
+    CORE_V1("GRPCAction"), "Asks the gRPC health service; SERVING is success.", GRPC_FIELDS};
+
+static const struct field PROBE_FIELDS[] = {
+    {"exec", F_OBJECT, ONE, .of = &TYPE_EXEC,
+     .doc = "Runs a program in the container."},
+    {"httpGet", F_OBJECT, ONE, .of = &TYPE_HTTP_GET,
+     .doc = "Sends a GET request."},
+    {"tcpSocket", F_OBJECT, ONE, .of = &TYPE_TCP_SOCKET,
+     .doc = "Opens a TCP connection."},
+    {"grpc", F_OBJECT, ONE, .of = &TYPE_GRPC,
+     .doc = "Asks the gRPC health service."},
+    {"initialDelaySeconds", F_INT32, ONE, RANGE,
+     .doc = "Seconds from the container's start to the first probe."},
+    {"timeoutSeconds", F_INT32, ONE, RANGE, .min = 1, .fallback = "1",
+     .doc = "Seconds after which a probe without an answer has failed."},
+    {"periodSeconds", F_INT32, ONE, RANGE, .min = 1, .fallback = "10",
+     .doc = "Seconds from one probe to the next."},
+    {"successThreshold", F_INT32, ONE, RANGE, .min = 1, .fallback = "1",
+     .doc = "Successes in a row that turn failure into success; 1 for liveness and startup."},
+    {"failureThreshold", F_INT32, ONE, RANGE, .min = 1, .fallback = "3",
+     .doc = "Failures in a row that turn success into failure."},
+    {"terminationGracePeriodSeconds", F_INT64, ONE, RANGE, .min = 1,
+     .doc = "Seconds that a container gets to end when this probe failed; "
+            "without it, the pod's. Not for readiness."},
+    {0}};
+
+static const struct field SLEEP_FIELDS[] = {
+    {"seconds", F_INT64, ONE, REQUIRED | RANGE, .doc = "Seconds to wait."},
+    {0}};
+static const struct type TYPE_SLEEP = {CORE_V1("SleepAction"), "Waits a while.", SLEEP_FIELDS};
+
+static const struct field HANDLER_FIELDS[] = {
+    {"exec", F_OBJECT, ONE, .of = &TYPE_EXEC,
+     .doc = "Runs a program in the container."},
+    {"httpGet", F_OBJECT, ONE, .of = &TYPE_HTTP_GET,
+     .doc = "Sends a GET request."},
+    {"sleep", F_OBJECT, ONE, .of = &TYPE_SLEEP,
+     .doc = "Waits a while."},
+    {"tcpSocket", F_OBJECT, ONE, .of = &TYPE_TCP_SOCKET,
+     .doc = "Not supported as a hook; accepted because Kubernetes accepts it."},
+    {0}};
+// clang-format on
+
+static void probe_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
+{
+    (void)old;
+    rules_one_of(c, val, VALUES("exec", "httpGet", "tcpSocket", "grpc"), "handler");
+}
+
+const struct type TYPE_PROBE = {
+    CORE_V1("Probe"),
+    "A question that is put to the container again and again.",
+    PROBE_FIELDS,
+    .check = probe_check,
+};
+
+static void handler_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
+{
+    (void)old;
+    rules_one_of(c, val, VALUES("exec", "httpGet", "sleep", "tcpSocket"), "handler");
+}
+
+static const struct type TYPE_HANDLER = {
+    CORE_V1("LifecycleHandler"),
+    "What is done at a turn of the container's life.",
+    HANDLER_FIELDS,
+    .check = handler_check,
+};
+
+// clang-format off
+static const struct field LIFECYCLE_FIELDS[] = {
+    {"postStart", F_OBJECT, ONE, .of = &TYPE_HANDLER,
+     .doc = "Done right after the start; when it fails the container is killed."},
+    {"preStop", F_OBJECT, ONE, .of = &TYPE_HANDLER,
+     .doc = "Done before the container is told to end; its time counts in the grace period."},
+    {"stopSignal", F_STRING, ONE,
+     .doc = "Signal that tells the container to end, such as SIGUSR1; without it, SIGTERM "
+            "or what the image says."},
+    {0}};
+// clang-format on
+
+const struct type TYPE_LIFECYCLE = {
+    CORE_V1("Lifecycle"),
+    "What is done when the container has started and before it ends.",
+    LIFECYCLE_FIELDS,
+};

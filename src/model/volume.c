@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Volumes of a pod. Sources that need a cluster's storage are kept as they are. */
+#include "model/podspec.h"
+#include "model/rules.h"
+
+#define MODE_MAX 0777
+
+// clang-format off
+static const struct field KEY_TO_PATH_FIELDS[] = {
+    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY,
+     .doc = "The entry that is taken."},
+    {"path", F_STRING, ONE, REQUIRED | NON_EMPTY,
+     .doc = "File inside the volume, relative and without '..'."},
+    {"mode", F_INT32, ONE, RANGE, .max = MODE_MAX,
+     .doc = "Permissions of this file; without it, the volume's defaultMode."},
+    {0}};
+
+static const struct type TYPE_KEY_TO_PATH = {
+    CORE_V1("KeyToPath"), "Puts one entry into one file.", KEY_TO_PATH_FIELDS};
+
+static const struct field LOCAL_REF_FIELDS[] = {
+    {"name", F_STRING, ONE,
+     .doc = "Name of the object, in the pod's own namespace."},
+    {0}};
+
+static const struct field FIELD_REF_FIELDS[] = {
+    {"apiVersion", F_STRING, ONE, .fallback = "\"v1\"",
+     .doc = "Version of the schema in which fieldPath is read."},
+    {"fieldPath", F_STRING, ONE, REQUIRED | NON_EMPTY,
+     .doc = "The pod's field, such as metadata.name or metadata.labels['app']."},
+    {0}};
+
+static const struct field RESOURCE_FIELD_REF_FIELDS[] = {
+    {"containerName", F_STRING, ONE,
+     .doc = "The container whose resources are meant; needed in volumes."},
+    {"resource", F_STRING, ONE, REQUIRED | NON_EMPTY,
+     .doc = "Which one: limits.cpu, limits.memory, requests.cpu, requests.memory and so on."},
+    {"divisor", F_QUANTITY, ONE, .fallback = "\"0\"",
+     .doc = "The unit in which the value is given; 0 means 1."},
+    {0}};
+
+static const struct field DOWNWARD_FILE_FIELDS[] = {
+    {"path", F_STRING, ONE, REQUIRED | NON_EMPTY,
+     .doc = "File inside the volume, relative and without '..'."},
+    {"fieldRef", F_OBJECT, ONE, .of = &TYPE_FIELD_REF,
+     .doc = "The pod's field that is written into the file."},
+    {"resourceFieldRef", F_OBJECT, ONE, .of = &TYPE_RESOURCE_FIELD_REF,
+     .doc = "The container's resource that is written into the file."},
+    {"mode", F_INT32, ONE, RANGE, .max = MODE_MAX,
+     .doc = "Permissions of this file; without it, the volume's defaultMode."},
+    {0}};
+// clang-format on
+
+const struct type TYPE_LOCAL_REF = {
+    CORE_V1("LocalObjectReference"),
+    "Names an object of the same namespace.",
+    LOCAL_REF_FIELDS,
+};
+const struct type TYPE_FIELD_REF = {
+    CORE_V1("ObjectFieldSelector"),
+    "Names a field of the pod.",
+    FIELD_REF_FIELDS,
+};
+const struct type TYPE_RESOURCE_FIELD_REF = {
+    CORE_V1("ResourceFieldSelector"),
+    "Names a resource of a container.",
+    RESOURCE_FIELD_REF_FIELDS,
+};
+
+static void downward_file_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
+{
+    (void)old;
+    rules_one_of(c, val, VALUES("fieldRef", "resourceFieldRef"), "source");
+}
+
+static const struct type TYPE_DOWNWARD_FILE = {
+    CORE_V1("DownwardAPIVolumeFile"),
+    "One file that tells the pod about itself.",
+    DOWNWARD_FILE_FIELDS,
+    .check = downward_file_check,
+};
+
+// clang-format off
+#define DEFAULT_MODE                                                                               \
+    {"defaultMode", F_INT32, ONE, RANGE, .max = MODE_MAX, .fallback = "420",                       \
+     .doc = "Permissions of the files, as a number: 420 is 0644 in octal."}
+#define ITEMS                                                                                      \
+    {"items", F_OBJECT, LIST, .of = &TYPE_KEY_TO_PATH,                                             \
+     .doc = "Entries that are wanted, and their file names. Without it: all, named by their keys."}
+#define OPTIONAL                                                                                   \
+    {"optional", F_BOOL, ONE,                                                                      \
+     .doc = "True when the pod may start though the object or its entries are missing."}
+
+static const struct field EMPTY_DIR_FIELDS[] = {
+    {"medium", F_STRING, ONE,
+     .doc = "Empty for the node's disk, Memory for its main memory."},
+    {"sizeLimit", F_QUANTITY, ONE,
+     .doc = "How much may be written into it."},
+    {0}};
+static const struct type TYPE_EMPTY_DIR = {
+    CORE_V1("EmptyDirVolumeSource"), "A directory that begins empty and goes with the pod.",
+    EMPTY_DIR_FIELDS};
+
+static const struct field HOST_PATH_FIELDS[] = {
+    {"path", F_STRING, ONE, REQUIRED | NON_EMPTY,
+     .doc = "The file or directory of the node."},
+    {"type", F_STRING, ONE, .fallback = "\"\"",
+     .values = VALUES("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket",
+                      "CharDevice", "BlockDevice"),
+     .doc = "What must be there, or be made when it is not. Empty: no check."},
+    {0}};
+static const struct type TYPE_HOST_PATH = {
+    CORE_V1("HostPathVolumeSource"), "A file or directory of the node itself.", HOST_PATH_FIELDS};
+
+static const struct field CONFIG_MAP_VOLUME_FIELDS[] = {
+    {"name", F_STRING, ONE, .doc = "Name of the ConfigMap, in the pod's own namespace."},
+    ITEMS, DEFAULT_MODE, OPTIONAL,
+    {0}};
+static const struct type TYPE_CONFIG_MAP_VOLUME = {
+    CORE_V1("ConfigMapVolumeSource"), "A ConfigMap, one file for each entry.",
+    CONFIG_MAP_VOLUME_FIELDS};
+
+static const struct field SECRET_VOLUME_FIELDS[] = {
+    {"secretName", F_STRING, ONE, .doc = "Name of the Secret, in the pod's own namespace."},
+    ITEMS, DEFAULT_MODE, OPTIONAL,
+    {0}};
+static const struct type TYPE_SECRET_VOLUME = {
+    CORE_V1("SecretVolumeSource"), "A Secret, one file for each entry.", SECRET_VOLUME_FIELDS};
+
+static const struct field DOWNWARD_VOLUME_FIELDS[] = {
+    {"items", F_OBJECT, LIST, .of = &TYPE_DOWNWARD_FILE,
+     .doc = "The files and what is in them."},
+    DEFAULT_MODE,
+    {0}};
+static const struct type TYPE_DOWNWARD_VOLUME = {
+    CORE_V1("DownwardAPIVolumeSource"), "Files that tell the pod about itself.",
+    DOWNWARD_VOLUME_FIELDS};
+
+static const struct field CLAIM_VOLUME_FIELDS[] = {
+    {"claimName", F_STRING, ONE, REQUIRED | NON_EMPTY,
+     .doc = "Name of the PersistentVolumeClaim, in the pod's own namespace."},
+    {"readOnly", F_BOOL, ONE, .doc = "True when nothing may be written to it."},
+    {0}};
+static const struct type TYPE_CLAIM_VOLUME = {
+    CORE_V1("PersistentVolumeClaimVolumeSource"), "Storage that outlives the pod.",
+    CLAIM_VOLUME_FIELDS};
+
+static const struct field CONFIG_MAP_PROJECTION_FIELDS[] = {
+    {"name", F_STRING, ONE, .doc = "Name of the ConfigMap, in the pod's own namespace."},
+    ITEMS, OPTIONAL,
+    {0}};
+static const struct type TYPE_CONFIG_MAP_PROJECTION = {
+    CORE_V1("ConfigMapProjection"), "Entries of a ConfigMap.", CONFIG_MAP_PROJECTION_FIELDS};
+
+static const struct field SECRET_PROJECTION_FIELDS[] = {
+    {"name", F_STRING, ONE, .doc = "Name of the Secret, in the pod's own namespace."},
+    ITEMS, OPTIONAL,
+    {0}};
+static const struct type TYPE_SECRET_PROJECTION = {
+    CORE_V1("SecretProjection"), "Entries of a Secret.", SECRET_PROJECTION_FIELDS};
+
+static const struct field DOWNWARD_PROJECTION_FIELDS[] = {
+    {"items", F_OBJECT, LIST, .of = &TYPE_DOWNWARD_FILE,
+     .doc = "The files and what is in them."},
+    {0}};
+static const struct type TYPE_DOWNWARD_PROJECTION = {
+    CORE_V1("DownwardAPIProjection"), "Files that tell the pod about itself.",
+    DOWNWARD_PROJECTION_FIELDS};
+
+static const struct field TOKEN_PROJECTION_FIELDS[] = {
+    {"audience", F_STRING, ONE, .doc = "For whom the token is meant; empty: the API server."},
+    {"expirationSeconds", F_INT64, ONE, RANGE, .min = 600, .max = 1LL << 32, .fallback = "3600",
+     .doc = "How long one token is valid; it is replaced before that."},
+    {"path", F_STRING, ONE, REQUIRED | NON_EMPTY, .doc = "File inside the volume."},
+    {0}};
+static const struct type TYPE_TOKEN_PROJECTION = {
+    CORE_V1("ServiceAccountTokenProjection"), "A token of the pod's service account.",
+    TOKEN_PROJECTION_FIELDS};
+
+static const struct field PROJECTION_FIELDS[] = {
+    {"configMap", F_OBJECT, ONE, .of = &TYPE_CONFIG_MAP_PROJECTION,
+     .doc = "Entries of a ConfigMap."},
+    {"secret", F_OBJECT, ONE, .of = &TYPE_SECRET_PROJECTION,
+     .doc = "Entries of a Secret."},
+    {"downwardAPI", F_OBJECT, ONE, .of = &TYPE_DOWNWARD_PROJECTION,
+     .doc = "Files that tell the pod about itself."},
+    {"serviceAccountToken", F_OBJECT, ONE, .of = &TYPE_TOKEN_PROJECTION,
+     .doc = "A token of the pod's service account."},
+    {"clusterTrustBundle", F_ANY, ONE,
+     .doc = "Certificates of a ClusterTrustBundle; kept, not used."},
+    {"podCertificate", F_ANY, ONE,
+     .doc = "A key and a certificate of the pod's own; kept, not used."},
+    {0}};
+// clang-format on
+
+static void projection_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
+{
+    (void)old;
+    rules_one_of(c, val,
+                 VALUES("configMap", "secret", "downwardAPI", "serviceAccountToken",
+                        "clusterTrustBundle", "podCertificate"),
+                 "source");
+}
+
+static const struct type TYPE_PROJECTION = {
+    CORE_V1("VolumeProjection"),
+    "One of the sources that share a volume.",
+    PROJECTION_FIELDS,
+    .check = projection_check,
+};
+
+// clang-format off
+static const struct field PROJECTED_FIELDS[] = {
+    {"sources", F_OBJECT, LIST, .of = &TYPE_PROJECTION,
+     .doc = "What is put together; later ones win where two have the same file."},
+    DEFAULT_MODE,
+    {0}};
+static const struct type TYPE_PROJECTED = {
+    CORE_V1("ProjectedVolumeSource"), "Several sources in one directory.", PROJECTED_FIELDS};
+
+#define KEPT(name, text)                                                                           \
+    {name, F_ANY, ONE, .doc = text " Kept as it is; no node of ours mounts it."}
+
+static const struct field VOLUME_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_DNS_LABEL,
+     .doc = "The name by which containers mount it."},
+    {"emptyDir", F_OBJECT, ONE, .of = &TYPE_EMPTY_DIR,
+     .doc = "A directory that begins empty and goes with the pod."},
+    {"hostPath", F_OBJECT, ONE, .of = &TYPE_HOST_PATH,
+     .doc = "A file or directory of the node itself."},
+    {"configMap", F_OBJECT, ONE, .of = &TYPE_CONFIG_MAP_VOLUME,
+     .doc = "A ConfigMap, one file for each entry."},
+    {"secret", F_OBJECT, ONE, .of = &TYPE_SECRET_VOLUME,
+     .doc = "A Secret, one file for each entry."},
+    {"projected", F_OBJECT, ONE, .of = &TYPE_PROJECTED,
+     .doc = "Several sources in one directory."},
+    {"downwardAPI", F_OBJECT, ONE, .of = &TYPE_DOWNWARD_VOLUME,
+     .doc = "Files that tell the pod about itself."},
+    {"persistentVolumeClaim", F_OBJECT, ONE, .of = &TYPE_CLAIM_VOLUME,
+     .doc = "Storage that outlives the pod."},
+    KEPT("ephemeral", "Storage that is claimed for this pod and goes with it."),
+    KEPT("csi", "Storage of a CSI driver that goes with the pod."),
+    KEPT("nfs", "A directory of an NFS server."),
+    KEPT("image", "The files of a container image."),
+    KEPT("iscsi", "A disk of an iSCSI target."),
+    KEPT("fc", "A disk on a Fibre Channel."),
+    KEPT("cephfs", "A Ceph file system."),
+    KEPT("rbd", "A Ceph block device."),
+    KEPT("glusterfs", "A GlusterFS volume."),
+    KEPT("flexVolume", "Storage of a FlexVolume driver."),
+    KEPT("gitRepo", "A clone of a git repository."),
+    KEPT("awsElasticBlockStore", "A disk of AWS."),
+    KEPT("gcePersistentDisk", "A disk of Google Cloud."),
+    KEPT("azureDisk", "A disk of Azure."),
+    KEPT("azureFile", "A file share of Azure."),
+    KEPT("vsphereVolume", "A disk of vSphere."),
+    KEPT("cinder", "A disk of OpenStack."),
+    {0}};
+// clang-format on
+
+/* All fields but the name are sources. */
+static void volume_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
+{
+    (void)old;
+    const char *sources[ARRAY_LEN(VOLUME_FIELDS)] = {0};
+    for (size_t i = 1; VOLUME_FIELDS[i].name != NULL; i++)
+        sources[i - 1] = VOLUME_FIELDS[i].name;
+    rules_at_most_one(c, val, sources, "volume source");
+}
+
+static void volume_fill(yyjson_mut_doc *doc, yyjson_mut_val *val)
+{
+    for (const struct field *f = &VOLUME_FIELDS[1]; f->name != NULL; f++) {
+        if (rules_has(val, f->name))
+            return;
+    }
+    json_mut_put(doc, val, "emptyDir", yyjson_mut_obj(doc));
+}
+
+const struct type TYPE_VOLUME = {
+    CORE_V1("Volume"),   "A directory that the pod's containers can share.",
+    VOLUME_FIELDS,       .check = volume_check,
+    .fill = volume_fill,
+};
