@@ -20,7 +20,7 @@ struct api_options {
     void *arg;
 };
 int api_new(const struct api_options *options, struct api **ret_api, struct err *err);
-void api_free(struct api *api); /* after the http_server, so that no stream is left */
+void api_free(struct api *api);        /* after the http_server, so that no stream is left */
 void api_end_streams(struct api *api); /* tells watchers goodbye */
 
 void api_on_request(void *api, struct http_exchange *x);

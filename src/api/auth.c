@@ -29,8 +29,7 @@ bool auth_identify(struct call *call)
         return identify_peer(call);
     if (strncasecmp(header, "Bearer ", 7) != 0)
         return false;
-    return token_check(call->api->options.key, header + 7, loop_wall(call->api->loop),
-                       &call->who);
+    return token_check(call->api->options.key, header + 7, loop_wall(call->api->loop), &call->who);
 }
 
 /* ---- what ---- */
@@ -38,8 +37,9 @@ bool auth_identify(struct call *call)
 static const char *verb_word(enum verb verb)
 {
     static const char *const WORDS[] = {
-        [VERB_GET] = "get",       [VERB_LIST] = "list",     [VERB_WATCH] = "watch",
-        [VERB_CREATE] = "create", [VERB_UPDATE] = "update", [VERB_PATCH] = "patch",
+        [VERB_GET] = "get",       [VERB_LIST] = "list",
+        [VERB_WATCH] = "watch",   [VERB_CREATE] = "create",
+        [VERB_UPDATE] = "update", [VERB_PATCH] = "patch",
         [VERB_DELETE] = "delete", [VERB_DELETE_MANY] = "deletecollection",
     };
     return WORDS[verb];
@@ -81,8 +81,7 @@ static bool runs_pod_in(const struct call *call, const char *ns)
 
 static bool is_own_pod(const struct call *call)
 {
-    const struct obj *pod =
-        cache_get(call->api->store->cache, &KIND_POD, call->ns, call->name);
+    const struct obj *pod = cache_get(call->api->store->cache, &KIND_POD, call->ns, call->name);
     return pod != NULL && str_eq(json_str_at(pod->root, "spec.nodeName"), call->who.name);
 }
 
@@ -107,7 +106,8 @@ static bool node_may(const struct call *call)
         return call->verb == VERB_CREATE || call->verb == VERB_UPDATE || call->verb == VERB_PATCH;
     if (call->kind == &KIND_LEASE)
         return strcmp(call->ns, "kube-node-lease") == 0 &&
-               (call->verb == VERB_CREATE || (call->verb <= VERB_PATCH && pins(call, "metadata.name", me)));
+               (call->verb == VERB_CREATE ||
+                (call->verb <= VERB_PATCH && pins(call, "metadata.name", me)));
     if (call->kind == &KIND_CONFIGMAP)
         return call->verb == VERB_GET && runs_pod_in(call, call->ns);
     return false;
@@ -148,9 +148,10 @@ bool auth_allows(const struct call *call, struct status *status)
     if (role_may(call))
         return true;
     char why[512];
-    int n = snprintf(why, sizeof(why), "User \"%s\" cannot %s resource \"%s%s%s\" in API group \"%s\"",
-                     call->who.name, verb_word(call->verb), call->kind->plural,
-                     *call->sub ? "/" : "", call->sub, call->kind->group);
+    int n =
+        snprintf(why, sizeof(why), "User \"%s\" cannot %s resource \"%s%s%s\" in API group \"%s\"",
+                 call->who.name, verb_word(call->verb), call->kind->plural, *call->sub ? "/" : "",
+                 call->sub, call->kind->group);
     if (call->kind->namespaced && *call->ns != '\0')
         (void)snprintf(why + n, sizeof(why) - (size_t)n, " in the namespace \"%s\"", call->ns);
     else

@@ -288,8 +288,8 @@ static void dispatch(struct call *call)
 void api_on_request(void *arg, struct http_exchange *x)
 {
     struct call *call = mem_zalloc(sizeof(*call));
-    *call = (struct call){.api = arg, .x = x, .req = http_request_of(x), .ns = "", .name = "",
-                          .sub = ""};
+    *call = (struct call){
+        .api = arg, .x = x, .req = http_request_of(x), .ns = "", .name = "", .sub = ""};
     arena_init(&call->arena);
     struct status status = {0};
     if (!split_path(call) || !split_query(call)) {

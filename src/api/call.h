@@ -8,7 +8,13 @@
 /* One request being answered. Made by api_on_request, freed with its answer. Answers that wait for
  * a commit keep the call; when the client leaves meanwhile, `x` becomes NULL. */
 enum verb {
-    VERB_GET, VERB_LIST, VERB_WATCH, VERB_CREATE, VERB_UPDATE, VERB_PATCH, VERB_DELETE,
+    VERB_GET,
+    VERB_LIST,
+    VERB_WATCH,
+    VERB_CREATE,
+    VERB_UPDATE,
+    VERB_PATCH,
+    VERB_DELETE,
     VERB_DELETE_MANY,
 };
 
@@ -66,9 +72,9 @@ void call_refuse(struct call *call, struct status *status);          /* takes th
 void call_free(struct call *call);
 
 /* Handlers, by file. */
-void discovery_answer(struct call *call);  /* /api, /apis and their versions */
-void openapi_answer(struct call *call);    /* /openapi/v3... */
-void misc_answer(struct call *call);       /* health, version, metrics */
+void discovery_answer(struct call *call); /* /api, /apis and their versions */
+void openapi_answer(struct call *call);   /* /openapi/v3... */
+void misc_answer(struct call *call);      /* health, version, metrics */
 void read_get(struct call *call);
 void read_list(struct call *call);
 void watch_start(struct call *call);

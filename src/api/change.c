@@ -85,8 +85,9 @@ static bool body_patch(struct call *call, struct write *write, struct status *st
     while (i < ARRAY_LEN(TYPES) && !is_type(type, TYPES[i].type))
         i++;
     if (i == ARRAY_LEN(TYPES)) {
-        unsupported(type, "application/json-patch+json, application/merge-patch+json, "
-                          "application/strategic-merge-patch+json",
+        unsupported(type,
+                    "application/json-patch+json, application/merge-patch+json, "
+                    "application/strategic-merge-patch+json",
                     status);
         if (is_type(type, "application/apply-patch+yaml"))
             str_add(&status->message, " (server-side apply is not there yet: use client-side "
@@ -125,9 +126,8 @@ static bool parse_validation(const struct call *call, struct write *write, struc
     else if (strcmp(value, "Ignore") == 0)
         write->validation = VALIDATE_IGNORE;
     else
-        status_bad_request(status,
-                           "fieldValidation: \"%s\" is not supported: use Strict, Warn or Ignore",
-                           value);
+        status_bad_request(
+            status, "fieldValidation: \"%s\" is not supported: use Strict, Warn or Ignore", value);
     return status_ok(status);
 }
 
@@ -305,8 +305,7 @@ static void on_swept(void *arg, struct write_result *result)
 
 static void sweep_one(struct sweep *sweep, const struct obj *obj, const struct write *model)
 {
-    struct write *write =
-        write_new(WRITE_DELETE, obj->kind, obj_namespace(obj), obj->meta.name);
+    struct write *write = write_new(WRITE_DELETE, obj->kind, obj_namespace(obj), obj->meta.name);
     write->propagation = model->propagation;
     write->grace_s = model->grace_s;
     write->dry_run = model->dry_run;
@@ -322,7 +321,8 @@ static void delete_many(struct call *call)
     struct status status = {0};
     struct filter filter = {0};
     struct write *model = write_new(WRITE_DELETE, call->kind, call->ns, "");
-    if (!delete_options(call, model, &status) || !filter_parse(call, &filter, &status)) {
+    if (!parse_dry_run(call_param(call, "dryRun"), &model->dry_run, &status) ||
+        !delete_options(call, model, &status) || !filter_parse(call, &filter, &status)) {
         write_free(model);
         call_refuse(call, &status);
         return;

@@ -83,7 +83,8 @@ static void old_resource(struct str *out, const struct kind *kind)
     struct sub subs[4];
     size_t n = subs_of(kind, subs);
     for (size_t i = 0; i < n; i++) {
-        str_addf(out, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,\"kind\":\"%s\"",
+        str_addf(out,
+                 ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,\"kind\":\"%s\"",
                  kind->plural, subs[i].name, kind->namespaced ? "true" : "false", subs[i].kind);
         if (strcmp(subs[i].group, kind->group) != 0)
             str_addf(out, ",\"group\":\"%s\",\"version\":\"%s\"", subs[i].group, subs[i].version);
@@ -200,8 +201,9 @@ static void new_group(struct str *out, const char *group)
 
 static void new_groups(struct str *out, bool core, bool beta)
 {
-    str_addf(out, "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/%s\","
-                  "\"metadata\":{},\"items\":[",
+    str_addf(out,
+             "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/%s\","
+             "\"metadata\":{},\"items\":[",
              beta ? "v2beta1" : "v2");
     bool any = false;
     for (size_t i = 0; KINDS[i] != NULL; i++) {

@@ -111,7 +111,8 @@ static void world_wake(struct world *world, time_ms at)
 static void run_controllers(void *arg)
 {
     struct host *host = arg;
-    if (host->manager != NULL)
+    bool is_stopping = host->stopped != NULL;
+    if (host->manager != NULL && !is_stopping)
         manager_run(host->manager, KEYS_PER_TURN);
 }
 
@@ -140,8 +141,7 @@ static void more_metrics(void *arg, struct str *out)
              "# HELP muster_connections Open connections.\n"
              "# TYPE muster_connections gauge\nmuster_connections %zu\n",
              (unsigned long long)stats.batches, (unsigned long long)stats.rows,
-             (unsigned long long)stats.refused_batches, cpu,
-             http_server_connections(host->http));
+             (unsigned long long)stats.refused_batches, cpu, http_server_connections(host->http));
 }
 
 /* ---- starting ---- */
@@ -153,21 +153,19 @@ static int open_store(struct host *host, const struct host_options *options, str
     int r = sqlite_disk_open(&disk, &host->disk, err);
     if (r < 0)
         return r;
-    struct embedded_options store = {.disk = host->disk,
-                                     .window_changes = options->window_changes
-                                                           ? options->window_changes
-                                                           : WINDOW_CHANGES,
-                                     .now = host_now,
-                                     .on_dirty = host_dirty,
-                                     .arg = host};
+    struct embedded_options store = {
+        .disk = host->disk,
+        .window_changes = options->window_changes ? options->window_changes : WINDOW_CHANGES,
+        .now = host_now,
+        .on_dirty = host_dirty,
+        .arg = host};
     if (RAND_bytes((unsigned char *)&store.seed, sizeof(store.seed)) != 1)
         return err_set(err, -EIO, "no random numbers");
     loop_task_init(&host->flush, host_flush, host);
     r = embedded_open(&store, &host->store, err);
     if (r < 0)
         return r;
-    host->disk_io =
-        loop_io_add(host->loop, sqlite_disk_fd(host->disk), EPOLLIN, disk_ready, host);
+    host->disk_io = loop_io_add(host->loop, sqlite_disk_fd(host->disk), EPOLLIN, disk_ready, host);
     embedded_bootstrap(host->store);
     return 0;
 }
@@ -308,7 +306,6 @@ void host_stop(struct host *host, void (*stopped)(void *arg), void *arg)
     host->stopped = stopped;
     host->stopped_arg = arg;
     host->drain_until = loop_now(host->loop) + DRAIN_MS;
-    manager_free(take_ptr(host->manager));
     api_end_streams(host->api);
     http_server_drain(host->http);
     loop_timer_init(&host->drain, drain_step, host);
@@ -325,10 +322,12 @@ void host_free(struct host *host)
     if (host->api != NULL)
         api_end_streams(host->api);
     http_server_free(host->http);
-    if (host->disk != NULL)
-        host->disk->ops->close(host->disk); /* the batch under way ends and is told */
     loop_task_cancel(host->loop, &host->flush);
-    loop_io_del(host->disk_io);
+    loop_io_del(host->disk_io); /* before its descriptor is closed */
+    if (host->store != NULL)
+        embedded_flush(host->store); /* a hasty stop may have left writes that wait for a turn */
+    if (host->disk != NULL)
+        host->disk->ops->close(host->disk); /* the batches under way end and are told */
     embedded_close(host->store);
     api_free(host->api);
     pki_done(&host->pki);

@@ -7,8 +7,8 @@
 /* The server's world, whole: loop, disk, store, controllers, API on a unix socket and on TLS. */
 struct host;
 struct host_options {
-    const char *data;   /* directory; made when missing */
-    const char *listen; /* "127.0.0.1:0" */
+    const char *data;      /* directory; made when missing */
+    const char *listen;    /* "127.0.0.1:0" */
     size_t window_changes; /* 0: the default */
 };
 int host_start(struct loop *loop, const struct host_options *options, struct host **ret_host,

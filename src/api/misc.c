@@ -34,9 +34,10 @@ static void answer_health(struct call *call)
 static void answer_version(struct call *call)
 {
     struct str out = {0};
-    str_add(&out, "{\"major\":\"1\",\"minor\":\"32\",\"gitVersion\":\"v1.32.0+muster-" MUSTER_VERSION
-                  "\",\"gitCommit\":\"\",\"gitTreeState\":\"\",\"buildDate\":\"\",\"goVersion\":"
-                  "\"\",\"compiler\":\"gcc\",\"platform\":\"linux/amd64\"}\n");
+    str_add(&out,
+            "{\"major\":\"1\",\"minor\":\"32\",\"gitVersion\":\"v1.32.0+muster-" MUSTER_VERSION
+            "\",\"gitCommit\":\"\",\"gitTreeState\":\"\",\"buildDate\":\"\",\"goVersion\":"
+            "\"\",\"compiler\":\"gcc\",\"platform\":\"linux/amd64\"}\n");
     call_reply_json(call, 200, &out);
 }
 
@@ -126,8 +127,11 @@ void misc_answer(struct call *call)
     static const struct {
         const char *path;
         void (*answer)(struct call *call);
-    } ROUTES[] = {{"healthz", answer_health}, {"livez", answer_health}, {"readyz", answer_health},
-                  {"version", answer_version}, {"metrics", answer_metrics}};
+    } ROUTES[] = {{"healthz", answer_health},
+                  {"livez", answer_health},
+                  {"readyz", answer_health},
+                  {"version", answer_version},
+                  {"metrics", answer_metrics}};
     bool get = strcmp(call->req->method, "GET") == 0 || strcmp(call->req->method, "HEAD") == 0;
     if (get && call->part_count == 0) {
         answer_root(call);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* /openapi/v3 and the document of each group version. Documents follow from the field tables and
- * never change while the program runs, so each is made once and its address carries its hash:
- * clients may keep it for ever. */
+/* /openapi/v3 and the document of each group version, and as much of /openapi/v2 as clients must
+ * have to go on: kubectl asks for it when a file holds a List, whose items it then looks up in it,
+ * and leaves those that it does not find to the server's own validation. Documents follow from the
+ * field tables and never change while the program runs, so each is made once and its address
+ * carries its hash: clients may keep it for ever. */
 #include "api/call.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -46,9 +48,8 @@ static void answer_index(struct call *call)
     str_add(&out, "{\"paths\":{");
     for (size_t i = 0; KINDS[i] != NULL; i++) {
         const struct kind *kind = KINDS[i];
-        scoped_free char *path =
-            *kind->group ? mem_printf("apis/%s/%s", kind->group, kind->version)
-                         : mem_printf("api/%s", kind->version);
+        scoped_free char *path = *kind->group ? mem_printf("apis/%s/%s", kind->group, kind->version)
+                                              : mem_printf("api/%s", kind->version);
         if (map_put(seen, path, (void *)kind) != NULL)
             continue;
         uint64_t hash = hash_of(document(call->api, kind->group, kind->version));
@@ -60,9 +61,43 @@ static void answer_index(struct call *call)
     call_reply_json(call, 200, &out);
 }
 
+/* One field of a protobuf message; the text is shorter than 128 bytes. */
+static void add_field(struct str *out, int number, const char *text)
+{
+    str_addc(out, (char)(number << 3 | 2));
+    str_addc(out, (char)strlen(text));
+    str_add(out, text);
+}
+
+/* A document without definitions. */
+static void answer_v2(struct call *call)
+{
+    struct str out = {0};
+    const char *type = "application/json";
+    if (call_accepts(call, "spec.v2@v1.0+protobuf")) {
+        /* Asked for with an "@", which no media type may have in an answer. */
+        type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+        scoped_str info = {0};
+        add_field(&info, 1, "muster");
+        add_field(&info, 2, MUSTER_VERSION);
+        add_field(&out, 1, "2.0");
+        add_field(&out, 2, str_text(&info));
+    } else {
+        str_add(&out, "{\"swagger\":\"2.0\",\"info\":{\"title\":\"muster\",\"version\":"
+                      "\"" MUSTER_VERSION "\"},\"paths\":{}}\n");
+    }
+    struct buf *body = buf_take(&out);
+    call_reply(call, 200, type, NULL, body);
+    buf_unref(body);
+}
+
 void openapi_answer(struct call *call)
 {
     const char *const *parts = call->parts;
+    if (call->part_count == 2 && strcmp(parts[1], "v2") == 0) {
+        answer_v2(call);
+        return;
+    }
     if (call->part_count == 2 && strcmp(parts[1], "v3") == 0) {
         answer_index(call);
         return;
@@ -71,8 +106,7 @@ void openapi_answer(struct call *call)
     bool group = call->part_count == 5 && strcmp(parts[2], "apis") == 0;
     const char *name = group ? parts[3] : "";
     const char *version = core ? parts[3] : group ? parts[4] : "";
-    if (strcmp(call->part_count > 1 ? parts[1] : "", "v3") != 0 ||
-        !version_exists(name, version)) {
+    if (strcmp(call->part_count > 1 ? parts[1] : "", "v3") != 0 || !version_exists(name, version)) {
         struct status status = {0};
         status_set(&status, 404, "NotFound", "the server could not find the requested resource");
         call_refuse(call, &status);

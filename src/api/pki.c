@@ -150,9 +150,9 @@ static int make_server(const struct pair *ca, const char *address, struct pair *
 static char *pem_of(const struct pair *pair, bool is_key)
 {
     BIO *bio = BIO_new(BIO_s_mem());
-    bool ok = bio != NULL &&
-              (is_key ? PEM_write_bio_PrivateKey(bio, pair->key, NULL, NULL, 0, NULL, NULL)
-                      : PEM_write_bio_X509(bio, pair->cert)) == 1;
+    bool ok =
+        bio != NULL && (is_key ? PEM_write_bio_PrivateKey(bio, pair->key, NULL, NULL, 0, NULL, NULL)
+                               : PEM_write_bio_X509(bio, pair->cert)) == 1;
     char *data = NULL;
     long len = ok ? BIO_get_mem_data(bio, &data) : 0;
     char *text = ok ? mem_strndup(data, (size_t)len) : NULL;
@@ -193,8 +193,7 @@ static int load_ca(const char *key_path, const char *cert_path, struct pair *ret
     OPENSSL_cleanse(key.data, key.len);
     if (ca.key == NULL || ca.cert == NULL || X509_check_private_key(ca.cert, ca.key) != 1) {
         r = ssl_err(err, "read the certificate authority");
-        (void)err_hint(err, "remove %s and %s: the next start makes new ones", key_path,
-                       cert_path);
+        (void)err_hint(err, "remove %s and %s: the next start makes new ones", key_path, cert_path);
         return r;
     }
     *ret_ca = ca;

@@ -27,8 +27,7 @@ static void get_as_table(struct call *call, const struct obj *obj)
 
 void read_get(struct call *call)
 {
-    const struct obj *obj =
-        cache_get(call->api->store->cache, call->kind, call->ns, call->name);
+    const struct obj *obj = cache_get(call->api->store->cache, call->kind, call->ns, call->name);
     if (obj == NULL) {
         struct status status = {0};
         status_not_found(&status, call->kind, call->name);
@@ -114,8 +113,9 @@ static bool page_parse(const struct call *call, struct page *page, struct status
         return false;
     }
     if (version != NULL && *version != '\0' && number > page->revision) {
-        status_set(status, 504, "Timeout", "Too large resource version: %" PRIu64
-                   ", current: %" PRIu64, number, page->revision);
+        status_set(status, 504, "Timeout",
+                   "Too large resource version: %" PRIu64 ", current: %" PRIu64, number,
+                   page->revision);
         status->retry_after_s = 1;
         return false;
     }

@@ -24,7 +24,6 @@ struct stream {
     bool as_table;
     bool with_bookmarks;
     bool is_full; /* fell behind: to be ended when the walk over changes is done */
-    uint64_t sent; /* revision of the last change offered */
     time_ms ends_at;
     struct loop_timer timer;
     struct loop_task drop;
@@ -55,31 +54,25 @@ static void stream_end(struct stream *stream, struct buf *last)
 
 /* ---- events as bytes ---- */
 
-static const char *const TYPE_NAMES[] = {[CHANGE_ADDED] = "ADDED",
-                                         [CHANGE_MODIFIED] = "MODIFIED",
-                                         [CHANGE_DELETED] = "DELETED"};
+static const char *const TYPE_NAMES[] = {
+    [CHANGE_ADDED] = "ADDED", [CHANGE_MODIFIED] = "MODIFIED", [CHANGE_DELETED] = "DELETED"};
 
-static struct buf *event_json(const char *type, const struct obj *obj)
+static void add_json(const char *type, const struct obj *obj, struct str *out)
 {
-    struct str out = {0};
-    (void)str_reserve(&out, obj->json->len + 48);
-    str_addf(&out, "{\"type\":\"%s\",\"object\":", type);
-    str_addn(&out, obj->json->data, obj->json->len);
-    str_add(&out, "}\n");
-    return buf_take(&out);
+    str_addf(out, "{\"type\":\"%s\",\"object\":", type);
+    str_addn(out, obj->json->data, obj->json->len);
+    str_add(out, "}\n");
 }
 
-static struct buf *event_table(const struct stream *stream, const char *type,
-                               const struct obj *obj)
+static void add_table(const struct stream *stream, const char *type, const struct obj *obj,
+                      struct str *out)
 {
-    struct str out = {0};
     char meta[64];
     (void)snprintf(meta, sizeof(meta), "{\"resourceVersion\":\"%" PRIu64 "\"}", obj->revision);
-    str_addf(&out, "{\"type\":\"%s\",\"object\":", type);
-    tables_begin(&out, stream->kind, meta);
-    tables_row(&out, obj, loop_wall(stream->api->loop), NULL);
-    str_add(&out, "]}}\n");
-    return buf_take(&out);
+    str_addf(out, "{\"type\":\"%s\",\"object\":", type);
+    tables_begin(out, stream->kind, meta);
+    tables_row(out, obj, loop_wall(stream->api->loop), NULL);
+    str_add(out, "]}}\n");
 }
 
 static struct buf *error_event(int code, const char *reason, const char *text)
@@ -109,8 +102,7 @@ static struct buf *bookmark(const struct stream *stream, uint64_t revision, bool
         str_add(&out, "]}}\n");
     } else {
         str_addf(&out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%s}}\n",
-                 stream->kind->name, kind_api_version(stream->kind, api_version),
-                 str_text(&meta));
+                 stream->kind->name, kind_api_version(stream->kind, api_version), str_text(&meta));
     }
     return buf_take(&out);
 }
@@ -134,8 +126,8 @@ static void stream_drop(void *arg)
 {
     struct stream *stream = arg;
     stream->api->metrics.watches_dropped++;
-    stream_end(stream, error_event(410, "Expired",
-                                   "the watcher reads too slowly: list again and resume"));
+    stream_end(stream,
+               error_event(410, "Expired", "the watcher reads too slowly: list again and resume"));
 }
 
 /* With a selector an object may come into view or go out of it. -1: this change is not shown. */
@@ -150,41 +142,49 @@ static int shown_as(const struct filter *filter, const struct change *change)
     return was ? CHANGE_DELETED : -1;
 }
 
-/* The shared bytes fit every stream that sees the change as what it is. */
+/* The bytes of a change are shared by all streams that see it as what it is. Rows of tables are
+ * not: they hold an age. */
 static void on_change(void *arg, struct change *change)
 {
     struct stream *stream = arg;
-    stream->sent = change->revision;
     int type = shown_as(&stream->filter, change);
     if (type < 0)
         return;
-    struct buf **shared = stream->as_table ? &change->as_table : &change->as_json;
-    if (type == (int)change->type && *shared != NULL) {
-        stream_push(stream, *shared);
+    bool share = type == (int)change->type && !stream->as_table;
+    if (share && change->as_json != NULL) {
+        stream_push(stream, change->as_json);
         return;
     }
-    struct buf *bytes = stream->as_table ? event_table(stream, TYPE_NAMES[type], change->obj)
-                                         : event_json(TYPE_NAMES[type], change->obj);
+    struct str out = {0};
+    if (stream->as_table)
+        add_table(stream, TYPE_NAMES[type], change->obj, &out);
+    else
+        add_json(TYPE_NAMES[type], change->obj, &out);
+    struct buf *bytes = buf_take(&out);
     stream_push(stream, bytes);
-    /* A row holds an age, so a table is only good for those who get it now. */
-    if (type == (int)change->type && !stream->as_table)
-        *shared = bytes;
+    if (share)
+        change->as_json = bytes;
     else
         buf_unref(bytes);
 }
 
+/* All of it as one chunk: it may be larger than what a reader may lag behind. */
 static void send_current(struct stream *stream, const char *ns)
 {
     struct cache *cache = stream->api->store->cache;
+    struct str out = {0};
     struct obj *obj = cache_first(cache, stream->kind, ns);
-    for (; obj != NULL && !stream->is_full; obj = cache_after(cache, stream->kind, ns, obj)) {
+    for (; obj != NULL; obj = cache_after(cache, stream->kind, ns, obj)) {
         if (!filter_matches(&stream->filter, obj))
             continue;
-        struct buf *bytes = stream->as_table ? event_table(stream, "ADDED", obj)
-                                             : event_json("ADDED", obj);
-        stream_push(stream, bytes);
-        buf_unref(bytes);
+        if (stream->as_table)
+            add_table(stream, "ADDED", obj, &out);
+        else
+            add_json("ADDED", obj, &out);
     }
+    struct buf *bytes = buf_take(&out);
+    http_stream_snapshot(stream->x, bytes);
+    buf_unref(bytes);
 }
 
 static void arm(struct stream *stream)
@@ -266,7 +266,8 @@ static struct stream *stream_new(struct call *call, struct filter *filter)
     loop_timer_init(&stream->timer, on_timer, stream);
     loop_task_init(&stream->drop, stream_drop, stream);
     LIST_INSERT_HEAD(&api->streams, stream, siblings);
-    const char *name = filter->fields ? field_selector_exact(filter->fields, "metadata.name") : NULL;
+    const char *name =
+        filter->fields ? field_selector_exact(filter->fields, "metadata.name") : NULL;
     const char *ns = call->ns;
     if (*ns == '\0' && call->kind->namespaced && filter->fields != NULL) {
         const char *exact = field_selector_exact(filter->fields, "metadata.namespace");
@@ -303,8 +304,7 @@ void watch_start(struct call *call)
     struct filter filter = {0};
     enum start start;
     uint64_t revision = 0;
-    if (!parse_start(call, &start, &revision, &status) ||
-        !filter_parse(call, &filter, &status)) {
+    if (!parse_start(call, &start, &revision, &status) || !filter_parse(call, &filter, &status)) {
         call_refuse(call, &status);
         return;
     }

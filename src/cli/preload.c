@@ -99,8 +99,8 @@ void preload_start(struct cli *cli, struct store *store, struct manifests *manif
                    void (*finished)(void *arg, size_t refused), void *arg)
 {
     struct preload *preload = mem_zalloc(sizeof(*preload));
-    *preload = (struct preload){
-        .cli = cli, .store = store, .left = 1, .finished = finished, .arg = arg};
+    *preload =
+        (struct preload){.cli = cli, .store = store, .left = 1, .finished = finished, .arg = arg};
     for (size_t i = 0; i < manifests->list.len; i++) {
         struct manifest *manifest = &manifests->list.items[i];
         for (size_t d = 0; d < manifest->docs.len; d++)

@@ -9,7 +9,10 @@
 #include "os/log.h"
 #include "os/notify.h"
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define WATCH_WINDOW_MAX 10000000
 
 static const char *const LEVELS[] = {"debug", "info", "warn", "error", NULL};
 
@@ -22,6 +25,9 @@ const struct opt OPTS_UP[] = {
      .complete = COMPLETE_DIR},
     {"listen", 0, "ADDR:PORT", "Where the API is served with TLS; port 0 picks a free one.",
      .fallback = "127.0.0.1:0"},
+    {"watch-window", 0, "N",
+     "How many changes are kept for watches that resume; older ones get 410 and list anew.",
+     .fallback = "16384"},
     {"log-level", 0, "LEVEL", "How much is told on standard error.", .fallback = "info",
      .values = LEVELS},
     {0},
@@ -31,6 +37,7 @@ struct up {
     struct cli *cli;
     struct loop *loop;
     struct host *host;
+    size_t window_changes;
     int exit_code;
     bool is_stopping;
 };
@@ -89,12 +96,23 @@ static void on_preloaded(void *arg, size_t refused)
         tell_ready(up);
 }
 
+static bool parse_window(const char *text, size_t *ret_changes)
+{
+    char *end = NULL;
+    unsigned long changes = strtoul(text, &end, 10);
+    if (*text < '1' || *text > '9' || *end != '\0' || changes > WATCH_WINDOW_MAX)
+        return false;
+    *ret_changes = changes;
+    return true;
+}
+
 static int serve(struct up *up, struct manifests *manifests, struct err *err)
 {
     struct str data = {0};
     int r = cli_data_dir(up->cli, &data, err);
     struct host_options options = {.data = str_text(&data),
-                                   .listen = opt_get(&up->cli->opts, "listen")};
+                                   .listen = opt_get(&up->cli->opts, "listen"),
+                                   .window_changes = up->window_changes};
     if (r == 0)
         r = host_start(up->loop, &options, &up->host, err);
     str_done(&data);
@@ -126,6 +144,10 @@ int verb_up(struct cli *cli, int argc, char **argv)
     (void)argc, (void)argv;
     struct up up = {.cli = cli, .exit_code = CLI_OK};
     struct err err = {0};
+    const char *window = opt_get(&cli->opts, "watch-window");
+    if (!parse_window(window, &up.window_changes))
+        return cli_usage(cli, "option '--watch-window': '%s' is not a number from 1 to %d", window,
+                         WATCH_WINDOW_MAX);
     set_log_level(opt_get(&cli->opts, "log-level"));
     struct manifests manifests = {0};
     int r = manifests_load(cli, &manifests);

@@ -29,8 +29,7 @@ static void add_about(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct ob
     char api_version[128];
     yyjson_mut_val *ref = yyjson_mut_obj_add_obj(doc, root, "involvedObject");
     yyjson_mut_obj_add_str(doc, ref, "kind", about->kind->name);
-    yyjson_mut_obj_add_strcpy(doc, ref, "apiVersion",
-                              kind_api_version(about->kind, api_version));
+    yyjson_mut_obj_add_strcpy(doc, ref, "apiVersion", kind_api_version(about->kind, api_version));
     if (about->kind->namespaced)
         yyjson_mut_obj_add_strcpy(doc, ref, "namespace", obj_namespace(about));
     yyjson_mut_obj_add_strcpy(doc, ref, "name", about->meta.name);

@@ -28,8 +28,7 @@ static void expiry_map(struct control *control, const struct change *change)
 {
     if (change->obj->kind != &KIND_EVENT || change->type == CHANGE_DELETED)
         return;
-    scoped_free char *key =
-        mem_printf("%s/%s", obj_namespace(change->obj), change->obj->meta.name);
+    scoped_free char *key = mem_printf("%s/%s", obj_namespace(change->obj), change->obj->meta.name);
     control_add_at(control, key, last_seen(change->obj) + EVENT_LIFETIME_MS);
 }
 

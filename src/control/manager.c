@@ -80,8 +80,7 @@ static void map_everything(struct manager *manager)
     for (size_t k = 0; KINDS[k] != NULL; k++) {
         struct obj *obj = cache_first(cache, KINDS[k], NULL);
         for (; obj != NULL; obj = cache_after(cache, KINDS[k], NULL, obj)) {
-            struct change change = {
-                .type = CHANGE_ADDED, .revision = obj->revision, .obj = obj};
+            struct change change = {.type = CHANGE_ADDED, .revision = obj->revision, .obj = obj};
             for (size_t i = 0; i < manager->count; i++)
                 manager->controls[i].controller->map(&manager->controls[i], &change);
         }
@@ -265,10 +264,8 @@ void control_event(struct control *control, const struct obj *about, const char 
     va_start(args, fmt);
     (void)vsnprintf(message, sizeof(message), fmt, args);
     va_end(args);
-    const struct event_text text = {.type = type,
-                                    .reason = reason,
-                                    .message = message,
-                                    .component = control->controller->name};
+    const struct event_text text = {
+        .type = type, .reason = reason, .message = message, .component = control->controller->name};
     struct write *write = event_write(control_world(control), about, &text, control_now(control));
     /* Nobody waits for an event, and losing one changes nothing. */
     control_world(control)->ops->submit(control_world(control), write);

@@ -36,8 +36,7 @@ void control_retry(struct control *control);
 /* Records an Event about an object; the same one again only counts up. `type`: "Normal" or
  * "Warning". */
 void control_event(struct control *control, const struct obj *about, const char *type,
-                   const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+                   const char *reason, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 struct manager_stats {
     const char *controller;

@@ -25,8 +25,7 @@ static void namespace_map(struct control *control, const struct change *change)
 
 static void delete_one(struct control *control, const struct obj *obj)
 {
-    struct write *write =
-        write_new(WRITE_DELETE, obj->kind, obj_namespace(obj), obj->meta.name);
+    struct write *write = write_new(WRITE_DELETE, obj->kind, obj_namespace(obj), obj->meta.name);
     write->if_uid = mem_strdup(obj->meta.uid);
     write->propagation = PROPAGATE_BACKGROUND;
     control_write(control, write);
@@ -61,8 +60,7 @@ static void take_finalizer(struct control *control, const struct obj *home)
 
 static void namespace_reconcile(struct control *control, const char *key)
 {
-    const struct obj *home =
-        cache_get(control_world(control)->cache, &KIND_NAMESPACE, "", key);
+    const struct obj *home = cache_get(control_world(control)->cache, &KIND_NAMESPACE, "", key);
     if (home == NULL || home->meta.deleted == 0)
         return;
     size_t left = 0, budget = DELETES_PER_LOOK;

@@ -38,9 +38,9 @@ void workqueue_free(struct workqueue *queue)
 {
     if (queue == NULL)
         return;
+    heap_done(&queue->due); /* before its nodes, which are in the items */
     (void)map_each(queue->items, item_free, NULL);
     map_free(queue->items);
-    heap_done(&queue->due);
     mem_free(queue);
 }
 

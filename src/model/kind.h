@@ -52,8 +52,8 @@ extern const struct kind KIND_NAMESPACE, KIND_NODE, KIND_POD, KIND_EVENT, KIND_C
 const struct kind *kind_of(const char *group, const char *version, const char *name);
 const struct kind *kind_of_api(const char *api_version, const char *name); /* "batch/v1", "Job" */
 const struct kind *kind_of_resource(const char *group, const char *version, const char *plural);
-/* What a person types: "pods", "pod", "po", "Pod", "jobs.batch", "jobs.v1.batch"; NULL, and the nearest name when
- * asked for. */
+/* What a person types: "pods", "pod", "po", "Pod", "jobs.batch", "jobs.v1.batch"; NULL, and the
+ * nearest name when asked for. */
 const struct kind *kind_of_word(const char *word, const char **ret_nearest);
 const char *kind_api_version(const struct kind *kind, char out[128]); /* "batch/v1" */
 bool kind_in_category(const struct kind *kind, const char *category);
@@ -71,7 +71,8 @@ struct meta {
 };
 
 /* Every kind's table starts with these two and its metadata:
- *     static const struct field FIELDS[] = { FIELDS_TYPE_META, FIELD_METADATA, {"spec", ...}, {0}}; */
+ *     static const struct field FIELDS[] = { FIELDS_TYPE_META, FIELD_METADATA, {"spec", ...}, {0}};
+ */
 #define FIELDS_TYPE_META                                                                           \
     {"apiVersion", F_STRING, ONE,                                                                  \
      .doc = "Group and version of this object's schema, such as v1 or batch/v1."},                 \
@@ -80,8 +81,9 @@ struct meta {
     }
 #define FIELD_METADATA                                                                             \
     {                                                                                              \
-        "metadata", F_OBJECT, ONE, .of = &TYPE_OBJECT_META,                                        \
-        .doc = "Name, namespace, labels and what else all objects have."                           \
+        "metadata", F_OBJECT, ONE,                                                                 \
+            .of = &TYPE_OBJECT_META,                                                               \
+            .doc = "Name, namespace, labels and what else all objects have."                       \
     }
 
 /* One cell for each column, as a JSON array. */

@@ -17,7 +17,9 @@ struct manifest {
 
 /* Parses all documents of `text`. Errors read "file:line:column: what". Depth <= 64, at most
  * 100000 nodes by aliases, duplicate keys refused, Kubernetes' scalar rules (YAML 1.1 booleans,
- * ~ and null, 0o17 and 017 octal, .inf refused, quoted stays text). Empty documents are skipped. */
+ * ~ and null, 0o17 and 017 octal, .inf refused, quoted stays text; whole numbers are integers,
+ * however they are written). Empty documents are skipped. -EEXIST: a key stands twice; -EINVAL:
+ * anything else. */
 int manifest_parse(const char *file, struct sv text, struct manifest *ret_manifest,
                    struct err *err);
 void manifest_done(struct manifest *manifest);
@@ -31,6 +33,6 @@ bool manifest_position(const struct manifest_doc *doc, const yyjson_mut_val *val
 size_t manifest_check(const struct manifest *manifest, size_t index, struct str *out,
                       const struct kind **ret_kind);
 
-/* JSON to YAML as kubectl prints it (keys in the given order, two spaces, quotes where needed,
- * block scalars for text with newlines). */
+/* JSON to YAML as kubectl prints it: keys sorted, two spaces, lists at the indentation of their
+ * key, quotes where needed, block scalars for text with newlines. */
 void yaml_write(yyjson_val *root, struct str *out);

@@ -13,19 +13,19 @@
  * its tables, its columns, and the checks between fields that a table cannot say. */
 
 enum ftype {
-    F_OBJECT,        /* `of` describes it */
+    F_OBJECT, /* `of` describes it */
     F_STRING,
     F_BOOL,
     F_INT32,
     F_INT64,
     F_NUMBER,
-    F_QUANTITY,      /* string or number in JSON */
+    F_QUANTITY, /* string or number in JSON */
     F_INT_OR_STRING,
-    F_TIME,          /* RFC 3339 */
+    F_TIME, /* RFC 3339 */
     F_MICRO_TIME,
-    F_DURATION,      /* "1h30m" */
-    F_BYTES,         /* base64 */
-    F_ANY,           /* kept as it is */
+    F_DURATION, /* "1h30m" */
+    F_BYTES,    /* base64 */
+    F_ANY,      /* kept as it is */
 };
 
 enum fshape {
@@ -40,9 +40,9 @@ enum fformat {
     FMT_DNS_SUBDOMAIN, /* RFC 1123 subdomain, 253 */
     FMT_QUALIFIED,     /* [prefix/]name, as label keys */
     FMT_LABEL_VALUE,
-    FMT_ENV_NAME,      /* printable ASCII without '=' */
-    FMT_CONFIG_KEY,    /* [-._a-zA-Z0-9]+, 253 */
-    FMT_PORT_NAME,     /* IANA service name, 15 */
+    FMT_ENV_NAME,   /* printable ASCII without '=' */
+    FMT_CONFIG_KEY, /* [-._a-zA-Z0-9]+, 253 */
+    FMT_PORT_NAME,  /* IANA service name, 15 */
     FMT_ABSOLUTE_PATH,
     FMT_IP,
     FMT_UUID,
@@ -50,12 +50,12 @@ enum fformat {
 
 enum fflags {
     REQUIRED = 1 << 0,
-    IMMUTABLE = 1 << 1,    /* may not change in an update */
-    NON_EMPTY = 1 << 2,    /* a list, map or string with nothing in it is refused */
-    RANGE = 1 << 3,        /* min and max hold */
-    MERGE = 1 << 4,        /* strategic merge: lists of objects by merge_key, of scalars as sets */
-    RETAIN_KEYS = 1 << 5,  /* strategic merge: a patch names the keys that stay (volumes) */
-    KEY_FORMAT = 1 << 6,   /* format is of a MAP's keys, not its values */
+    IMMUTABLE = 1 << 1,   /* may not change in an update */
+    NON_EMPTY = 1 << 2,   /* a list, map or string with nothing in it is refused */
+    RANGE = 1 << 3,       /* min and max hold */
+    MERGE = 1 << 4,       /* strategic merge: lists of objects by merge_key, of scalars as sets */
+    RETAIN_KEYS = 1 << 5, /* strategic merge: a patch names the keys that stay (volumes) */
+    KEY_FORMAT = 1 << 6,  /* format is of a MAP's keys, not its values */
     KEY_MAY_REPEAT = 1 << 7, /* items with an equal merge_key are allowed (ports by protocol) */
 };
 
@@ -97,11 +97,12 @@ struct type {
 enum finding_reason {
     FINDING_REQUIRED,      /* FieldValueRequired      "Required value" */
     FINDING_INVALID,       /* FieldValueInvalid       "Invalid value: \"x\": why" */
-    FINDING_NOT_SUPPORTED, /* FieldValueNotSupported  "Unsupported value: \"x\": supported values: ..." */
+    FINDING_NOT_SUPPORTED, /* FieldValueNotSupported  "Unsupported value: \"x\": supported values:
+                              ..." */
     FINDING_DUPLICATE,     /* FieldValueDuplicate     "Duplicate value: \"x\"" */
     FINDING_FORBIDDEN,     /* FieldValueForbidden     "Forbidden: why" */
-    FINDING_TYPE,          /* FieldValueTypeInvalid   "Invalid value: \"string\": must be an integer" */
-    FINDING_UNKNOWN,       /* unknown field; hint names the nearest */
+    FINDING_TYPE,    /* FieldValueTypeInvalid   "Invalid value: \"string\": must be an integer" */
+    FINDING_UNKNOWN, /* unknown field; hint names the nearest */
 };
 
 struct finding {
@@ -152,8 +153,7 @@ void check_type(struct check *c, const char *field, yyjson_mut_val *value, const
 void check_unknown(struct check *c, const char *field, yyjson_mut_val *value);
 void check_hint(struct check *c, const char *hint); /* for the latest finding */
 /* The hint `did you mean "near"?`, when one of the candidates is near. */
-void check_hint_nearest(struct check *c, const char *word, const char *const *candidates,
-                        size_t n);
+void check_hint_nearest(struct check *c, const char *word, const char *const *candidates, size_t n);
 /* `field` may be NULL: the finding is about the current path itself. */
 
 /* ---- what is done with tables ---- */

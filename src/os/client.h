@@ -11,9 +11,9 @@ struct client_options {
     const char *unix_path; /* or: */
     const char *host;
     int port;
-    SSL_CTX *tls;        /* NULL: clear text */
-    const char *token;   /* sent as Authorization: Bearer */
-    int timeout_ms;      /* for one answer's head and for each read of a body; 0: 30 s */
+    SSL_CTX *tls;      /* NULL: clear text */
+    const char *token; /* sent as Authorization: Bearer */
+    int timeout_ms;    /* for one answer's head and for each read of a body; 0: 30 s */
 };
 struct client_response {
     int status;
@@ -33,6 +33,6 @@ int client_call(struct client *client, const char *method, const char *target,
  * (that value is returned), the server ends the stream (0), or an error. A non-200 answer is put
  * into res and returned as 0 with res->status set. timeout_ms 0 waits for ever. */
 int client_stream(struct client *client, const char *target, const char *accept, int timeout_ms,
-                  int (*on_line)(void *arg, struct sv line), void *arg,
-                  struct client_response *res, struct err *err);
+                  int (*on_line)(void *arg, struct sv line), void *arg, struct client_response *res,
+                  struct err *err);
 void client_response_done(struct client_response *res);

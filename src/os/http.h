@@ -14,16 +14,16 @@
 struct http_server;
 struct http_exchange; /* one request and its answer */
 
-struct http_limits { /* zero means the default in brackets */
-    size_t header_bytes_max;  /* request line and headers [32 KiB]: 431 */
-    size_t body_bytes_max;    /* [3 MiB]: 413 */
-    size_t connections_max;   /* [10000]; a further one is refused with 503 and closed */
-    size_t stream_bytes_max;  /* queued for one slow reader [4 MiB] */
-    time_ms handshake_ms;     /* [10 s] */
-    time_ms header_ms;        /* first byte to end of headers [10 s]: 408 */
-    time_ms body_ms;          /* end of headers to end of body [60 s]: 408 */
-    time_ms idle_ms;          /* between requests [120 s]: closed */
-    time_ms write_ms;         /* no byte taken by the reader of a plain answer [60 s]: closed */
+struct http_limits {         /* zero means the default in brackets */
+    size_t header_bytes_max; /* request line and headers [32 KiB]: 431 */
+    size_t body_bytes_max;   /* [3 MiB]: 413 */
+    size_t connections_max;  /* [10000]; a further one is refused with 503 and closed */
+    size_t stream_bytes_max; /* queued for one slow reader [4 MiB] */
+    time_ms handshake_ms;    /* [10 s] */
+    time_ms header_ms;       /* first byte to end of headers [10 s]: 408 */
+    time_ms body_ms;         /* end of headers to end of body [60 s]: 408 */
+    time_ms idle_ms;         /* between requests [120 s]: closed */
+    time_ms write_ms;        /* no byte taken by the reader of a plain answer [60 s]: closed */
 };
 
 struct http_peer {
@@ -56,7 +56,8 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
                     struct http_server **ret_server, struct err *err);
 /* Takes a listening, non-blocking socket (the server closes it). tls is NULL for clear text. */
 int http_server_listen(struct http_server *server, int listen_fd, SSL_CTX *tls, struct err *err);
-/* Stops listening, ends streams, lets plain answers under way finish; then http_server_idle(). */
+/* Stops listening, ends streams, lets plain answers under way finish; until
+ * http_server_connections() is 0. */
 void http_server_drain(struct http_server *server);
 size_t http_server_connections(const struct http_server *server);
 void http_server_free(struct http_server *server); /* closes what is left */
@@ -68,8 +69,8 @@ void http_tag(struct http_exchange *x, const char *who);
 /* The whole answer at once; the exchange is gone afterwards. `headers` are further lines, each
  * ended by CRLF, or NULL. Body of HEAD requests is left out by the server. Takes its own
  * reference to body; body may be NULL. */
-void http_reply(struct http_exchange *x, int status, const char *content_type,
-                const char *headers, struct buf *body);
+void http_reply(struct http_exchange *x, int status, const char *content_type, const char *headers,
+                struct buf *body);
 
 /* A streaming answer (chunked). After http_stream_start() the exchange lives until
  * http_stream_end() or until on_closed, which is called exactly once when the client goes away or
@@ -80,6 +81,9 @@ void http_stream_start(struct http_exchange *x, int status, const char *content_
 /* Queues one chunk (own reference). -ENOBUFS: over stream_bytes_max, nothing queued; the caller
  * should send its farewell with http_stream_end(x, last) which is always taken. */
 int http_stream_send(struct http_exchange *x, struct buf *chunk);
+/* The first chunk of a stream, of any size: it does not count towards how far behind the reader
+ * may fall. */
+void http_stream_snapshot(struct http_exchange *x, struct buf *chunk);
 /* Ends the stream after what is queued and `last` (may be NULL). */
 void http_stream_end(struct http_exchange *x, struct buf *last);
 /* An answer that is not there yet: called once if the client goes away before http_reply(); the

@@ -202,9 +202,10 @@ void http_stream_start(struct http_exchange *x, int status, const char *content_
 
 /* Whether one more chunk may be queued. A reader that takes everything is given any chunk, however
  * large: what is bounded is how far behind a reader may fall. */
-static bool has_room(struct http_conn *conn, size_t len)
+static bool has_room(struct http_exchange *x, size_t len)
 {
-    size_t max = conn->server->options.limits.stream_bytes_max;
+    struct http_conn *conn = x->conn;
+    size_t max = conn->server->options.limits.stream_bytes_max + x->snapshot_bytes;
     if (http_out_is_empty(&conn->out) || conn->out.bytes + len <= max)
         return true;
     size_t progress;
@@ -213,13 +214,19 @@ static bool has_room(struct http_conn *conn, size_t len)
     return conn->broken || http_out_is_empty(&conn->out) || conn->out.bytes + len <= max;
 }
 
+void http_stream_snapshot(struct http_exchange *x, struct buf *chunk)
+{
+    x->snapshot_bytes = chunk->len;
+    (void)http_stream_send(x, chunk); /* it has room: we have just made it */
+}
+
 int http_stream_send(struct http_exchange *x, struct buf *chunk)
 {
     struct http_conn *conn = x->conn;
     assert(conn->state == CONN_STREAM);
     if (chunk->len == 0 || x->is_head || conn->broken)
         return 0; /* on_closed follows for a broken one; an empty chunk would end the stream */
-    if (!has_room(conn, chunk->len))
+    if (!has_room(x, chunk->len))
         return -ENOBUFS;
     struct http_out_item item = {chunk, !x->is_http10};
     x->body_bytes += chunk->len;

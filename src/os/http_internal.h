@@ -79,6 +79,7 @@ struct http_exchange {
     void (*on_gone)(void *arg);
     void *on_gone_arg;
     time_ms started;
+    size_t snapshot_bytes;
     size_t body_bytes;
     int status;
     bool is_head;

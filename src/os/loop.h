@@ -15,8 +15,8 @@ typedef void loop_fn(void *arg);
 typedef void loop_signal_fn(void *arg, int signo);
 
 int loop_new(struct loop **ret_loop, struct err *err);
-void loop_free(struct loop *loop); /* everything in it must have been removed */
-void loop_run(struct loop *loop);  /* until loop_stop() */
+void loop_free(struct loop *loop);              /* everything in it must have been removed */
+void loop_run(struct loop *loop);               /* until loop_stop() */
 void loop_turn(struct loop *loop, int wait_ms); /* one turn, for tests; -1 waits for ever */
 void loop_stop(struct loop *loop);
 

@@ -16,8 +16,10 @@ int socket_listen_unix(const char *path, int *ret_fd, struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(address.sun_path)) {
-        (void)err_set(err, -ENAMETOOLONG, "the path of the socket is too long (%zu of at most %zu "
-                      "characters): %s", strlen(path), sizeof(address.sun_path) - 1, path);
+        (void)err_set(err, -ENAMETOOLONG,
+                      "the path of the socket is too long (%zu of at most %zu "
+                      "characters): %s",
+                      strlen(path), sizeof(address.sun_path) - 1, path);
         return err_hint(err, "choose a data directory with a shorter path: --data DIR");
     }
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);

@@ -86,8 +86,8 @@ static struct shelf *shelf_of(const struct cache *cache, const struct kind *kind
     return NULL;
 }
 
-static struct entry *entry_find(const struct cache *cache, const struct kind *kind,
-                                const char *ns, const char *name)
+static struct entry *entry_find(const struct cache *cache, const struct kind *kind, const char *ns,
+                                const char *name)
 {
     struct entry key = {.ns = ns ? ns : "", .name = name};
     return RB_FIND(entry_tree, &shelf_of(cache, kind)->tree, &key);

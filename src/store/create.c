@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Creation: the checks and the fields that only a new object needs. */
-#include "store/write_internal.h"
 #include "base/mem.h"
+#include "store/write_internal.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -29,15 +29,16 @@ static bool type_matches(struct write *write, yyjson_mut_doc *doc, struct status
     return true;
 }
 
-static bool settle_namespace(const struct write_env *env, struct write *write,
-                             yyjson_mut_val *meta, struct status *status)
+static bool settle_namespace(const struct write_env *env, struct write *write, yyjson_mut_val *meta,
+                             struct status *status)
 {
     const char *ns = yyjson_mut_get_str(yyjson_mut_obj_get(meta, "namespace"));
     if (ns != NULL && *ns != '\0' && strcmp(ns, write->ns) != 0) {
-        status_bad_request(status, write->kind->namespaced
-                                       ? "the namespace of the provided object does not match the "
-                                         "namespace sent on the request"
-                                       : "this kind has no namespace: leave metadata.namespace out");
+        status_bad_request(status,
+                           write->kind->namespaced
+                               ? "the namespace of the provided object does not match the "
+                                 "namespace sent on the request"
+                               : "this kind has no namespace: leave metadata.namespace out");
         return false;
     }
     json_mut_put(write->doc, meta, "namespace",
@@ -140,7 +141,8 @@ void create_decide(const struct write_env *env, struct write *write, struct writ
         !settle_name(env, write, meta, &result->status))
         return;
     stamp(env, write, meta);
-    if (write->kind->has_status)
+    /* A node registers with what it has, in one write. */
+    if (write->kind->has_status && write->kind != &KIND_NODE)
         json_mut_put(doc, root, "status", NULL);
     if (write->kind->prepare != NULL)
         write->kind->prepare(doc, root, env->now);

@@ -5,7 +5,10 @@
  *  2. `heads` has an entry exactly for the objects that have a write on its way to the disk;
  *  3. the cache and the feed hold committed versions only;
  *  4. when a batch is refused, everything decided after it is refused as well: it was decided
- *     against versions that will never exist. */
+ *     against versions that will never exist;
+ *  5. an answer that needs no row ("it is so already", "there is none") but was found by looking at
+ *     a head waits for that head's commit, for the same reason: otherwise a caller could be told
+ *     of something that is then lost. */
 #include "store/embedded.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -30,7 +33,7 @@ struct pending { /* one decided write */
     struct write *write;
     struct write_result result;
     struct obj *obj;
-    struct head *head;
+    struct head *head; /* NULL: nothing to store, an answer that waits for those before it */
 };
 
 typedef VEC(struct pending) pending_list;
@@ -124,8 +127,8 @@ static struct obj *numbered(struct write *write, struct decision *decision, uint
     char text[24];
     (void)snprintf(text, sizeof(text), "%" PRIu64, revision);
     yyjson_mut_doc *doc = decision->doc;
-    json_mut_set(doc, yyjson_mut_doc_get_root(doc), "metadata.resourceVersion",
-                 yyjson_mut_strcpy(doc, text));
+    yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "metadata");
+    json_mut_put(doc, meta, "resourceVersion", revision ? yyjson_mut_strcpy(doc, text) : NULL);
     return obj_new(write->kind, doc, revision);
 }
 
@@ -148,6 +151,25 @@ static void enqueue(struct embedded *e, struct write *write, struct write_result
         e->options.on_dirty(e->options.arg);
 }
 
+static bool has_head(const struct embedded *e, const struct write *write)
+{
+    scoped_str key = {0};
+    head_key(&key, write->kind, write->ns, write->name);
+    return head_find(e, &key) != NULL;
+}
+
+/* Nothing is to be stored. */
+static void answer(struct embedded *e, struct write *write, struct write_result *result)
+{
+    if (write->dry_run || e->heads == NULL || !has_head(e, write)) {
+        finish(write, result);
+        return;
+    }
+    struct pending pending = {.write = write, .result = *result};
+    pending.obj = result->obj ? obj_ref(result->obj) : NULL;
+    vec_push(&e->open, pending);
+}
+
 static void settle(struct embedded *e, struct write *write, struct write_result *result,
                    struct decision *decision)
 {
@@ -158,7 +180,7 @@ static void settle(struct embedded *e, struct write *write, struct write_result 
     if (decision->verdict == VERDICT_KEEP) {
         if (admitted(write, old, old, result))
             result->obj = old;
-        finish(write, result);
+        answer(e, write, result);
         return;
     }
     /* A dry run shows what would be, with the version that is. */
@@ -167,7 +189,7 @@ static void settle(struct embedded *e, struct write *write, struct write_result 
     bool may = admitted(write, old, result->removed ? NULL : obj, result);
     result->obj = may ? obj : NULL;
     if (!may || write->dry_run) {
-        finish(write, result);
+        answer(e, write, result);
         return;
     }
     e->revision = revision;
@@ -184,7 +206,7 @@ static void embedded_submit(struct store *store, struct write *write)
     struct decision decision = {0};
     write_decide(&env, write, &result, &decision);
     if (decision.verdict == VERDICT_REFUSED)
-        finish(write, &result);
+        answer(e, write, &result);
     else
         settle(e, write, &result, &decision);
     yyjson_mut_doc_free(decision.doc);
@@ -192,19 +214,25 @@ static void embedded_submit(struct store *store, struct write *write)
 
 /* ---- committing ---- */
 
-static void announce(struct embedded *e, struct pending *pending)
+static void publish(struct embedded *e, const struct pending *pending)
 {
     struct obj *obj = pending->obj;
     bool removed = pending->result.removed;
-    scoped_obj *old = removed ? cache_remove(e->store.cache, obj->kind, obj_namespace(obj),
-                                             obj->meta.name)
-                              : cache_put(e->store.cache, obj);
+    scoped_obj *old =
+        removed ? cache_remove(e->store.cache, obj->kind, obj_namespace(obj), obj->meta.name)
+                : cache_put(e->store.cache, obj);
     head_pop(e, pending->head);
     enum change_type type = removed ? CHANGE_DELETED : old ? CHANGE_MODIFIED : CHANGE_ADDED;
     feed_publish(e->store.feed, type, obj, old);
-    pending->result.obj = obj;
+}
+
+static void announce(struct embedded *e, struct pending *pending)
+{
+    if (pending->head != NULL)
+        publish(e, pending);
+    pending->result.obj = pending->obj;
     finish(pending->write, &pending->result);
-    obj_unref(obj);
+    obj_unref(pending->obj);
 }
 
 static void committed(struct embedded *e)
@@ -213,9 +241,11 @@ static void committed(struct embedded *e)
     e->flight = (pending_list){0};
     e->trouble[0] = '\0';
     e->stats.trouble = NULL;
-    e->stats.batches++;
-    e->stats.rows += list.len;
-    e->durable = list.items[list.len - 1].obj->revision;
+    if (e->rows.len > 0) {
+        e->stats.batches++;
+        e->stats.rows += e->rows.len;
+        e->durable = vec_last(&e->rows)->revision;
+    }
     for (size_t i = 0; i < list.len; i++)
         announce(e, &list.items[i]);
     vec_done(&list);
@@ -229,7 +259,8 @@ static void refuse(struct embedded *e, struct pending *pending, int result, cons
     else
         status_set(status, 500, "InternalError", "not stored: %s", text);
     pending->result.obj = NULL;
-    head_pop(e, pending->head);
+    if (pending->head != NULL)
+        head_pop(e, pending->head);
 }
 
 /* First every overlay goes, then the callers are told: what they ask for next must be decided
@@ -259,12 +290,29 @@ static void batch_done(void *arg, int result, const char *text)
 {
     struct embedded *e = arg;
     assert(e->is_committing);
-    e->is_committing = false;
+    /* What callers ask for while they are told must wait: announcing is in order of revision. */
     if (result == 0)
         committed(e);
     else
         refused(e, result, text);
+    e->is_committing = false;
     embedded_flush(&e->store);
+}
+
+static void collect_rows(struct embedded *e)
+{
+    vec_clear(&e->rows);
+    for (size_t i = 0; i < e->flight.len; i++) {
+        const struct pending *p = &e->flight.items[i];
+        if (p->head == NULL)
+            continue;
+        struct disk_row row = {.kind = p->obj->kind,
+                               .ns = obj_namespace(p->obj),
+                               .name = p->obj->meta.name,
+                               .revision = p->obj->revision,
+                               .json = p->result.removed ? NULL : p->obj->json};
+        vec_push(&e->rows, row);
+    }
 }
 
 void embedded_flush(struct store *store)
@@ -275,19 +323,14 @@ void embedded_flush(struct store *store)
     e->is_committing = true;
     e->flight = e->open;
     e->open = (pending_list){0};
-    vec_clear(&e->rows);
-    for (size_t i = 0; i < e->flight.len; i++) {
-        const struct pending *p = &e->flight.items[i];
-        struct disk_row row = {.kind = p->obj->kind,
-                               .ns = obj_namespace(p->obj),
-                               .name = p->obj->meta.name,
-                               .revision = p->obj->revision,
-                               .json = p->result.removed ? NULL : p->obj->json};
-        vec_push(&e->rows, row);
+    collect_rows(e);
+    if (e->rows.len == 0) {
+        batch_done(e, 0, NULL);
+        return;
     }
     struct disk_batch batch = {.rows = e->rows.items,
                                .len = e->rows.len,
-                               .revision = e->rows.items[e->rows.len - 1].revision,
+                               .revision = vec_last(&e->rows)->revision,
                                .done = batch_done,
                                .arg = e};
     e->options.disk->ops->commit(e->options.disk, &batch);
@@ -314,8 +357,8 @@ struct embedded_stats embedded_stats(const struct store *store)
 static int load_row(void *arg, const struct disk_row *row)
 {
     struct embedded *e = arg;
-    struct obj *obj = obj_load(row->kind, (struct sv){row->json->data, row->json->len},
-                               row->revision);
+    struct obj *obj =
+        obj_load(row->kind, (struct sv){row->json->data, row->json->len}, row->revision);
     if (obj == NULL)
         return -EBADMSG;
     obj_unref(cache_put(e->store.cache, obj));
@@ -325,8 +368,7 @@ static int load_row(void *arg, const struct disk_row *row)
 
 static const struct store_ops EMBEDDED_OPS = {.submit = embedded_submit};
 
-int embedded_open(const struct embedded_options *options, struct store **ret_store,
-                  struct err *err)
+int embedded_open(const struct embedded_options *options, struct store **ret_store, struct err *err)
 {
     struct embedded *e = mem_zalloc(sizeof(*e));
     e->options = *options;

@@ -30,6 +30,7 @@ struct watch {
     char *ns;
     char *name;
     bool is_closed;
+    uint64_t opened_at; /* it hears what comes after */
     watch_fn *fn;
     void *arg;
 };
@@ -63,7 +64,6 @@ static void change_done(struct change *change)
     obj_unref(change->obj);
     obj_unref(change->old);
     buf_unref(change->as_json);
-    buf_unref(change->as_table);
     *change = (struct change){0};
 }
 
@@ -143,6 +143,7 @@ struct watch *feed_watch(struct feed *feed, const struct kind *kind, const char 
     }
     struct watch *watch = mem_zalloc(sizeof(*watch));
     *watch = (struct watch){.feed = feed, .list = list, .kind = kind, .fn = fn, .arg = arg};
+    watch->opened_at = feed->latest;
     watch->ns = mem_strdup(or_null(ns));
     watch->name = mem_strdup(or_null(name));
     TAILQ_INSERT_TAIL(&list->watches, watch, siblings);
@@ -219,24 +220,29 @@ static void tell_list(struct feed *feed, struct str *key, struct change *change)
     struct watch *watch;
     TAILQ_FOREACH(watch, &list->watches, siblings)
     {
-        if (!watch->is_closed)
+        if (!watch->is_closed && watch->opened_at < change->revision)
             watch->fn(watch->arg, change);
+    }
+}
+
+static void tell_kind(struct feed *feed, const struct kind *kind, struct change *change)
+{
+    const char *ns = or_null(obj_namespace(change->obj));
+    const char *name = change->obj->meta.name;
+    scoped_str key = {0};
+    tell_list(feed, (list_key(&key, kind, NULL, NULL), &key), change);
+    tell_list(feed, (list_key(&key, kind, NULL, name), &key), change);
+    if (ns != NULL) {
+        tell_list(feed, (list_key(&key, kind, ns, NULL), &key), change);
+        tell_list(feed, (list_key(&key, kind, ns, name), &key), change);
     }
 }
 
 static void tell(struct feed *feed, struct change *change)
 {
-    const struct obj *obj = change->obj;
-    const char *ns = or_null(obj_namespace(obj));
-    scoped_str key = {0};
     feed->walks++;
-    tell_list(feed, (list_key(&key, NULL, NULL, NULL), &key), change);
-    tell_list(feed, (list_key(&key, obj->kind, NULL, NULL), &key), change);
-    tell_list(feed, (list_key(&key, obj->kind, NULL, obj->meta.name), &key), change);
-    if (ns != NULL) {
-        tell_list(feed, (list_key(&key, obj->kind, ns, NULL), &key), change);
-        tell_list(feed, (list_key(&key, obj->kind, ns, obj->meta.name), &key), change);
-    }
+    tell_kind(feed, NULL, change);
+    tell_kind(feed, change->obj->kind, change);
     walk_end(feed);
 }
 

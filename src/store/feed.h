@@ -12,9 +12,7 @@ struct change {
     uint64_t revision;
     struct obj *obj; /* the new version; of a deletion: the last, with the revision of its end */
     struct obj *old; /* the version before, or NULL */
-    /* Made by whoever first sends it, then shared by all watchers. */
-    struct buf *as_json;
-    struct buf *as_table;
+    struct buf *as_json; /* made by whoever first sends it, then shared by all watchers */
 };
 
 struct feed;
@@ -25,13 +23,14 @@ void feed_free(struct feed *feed); /* all watches must be gone */
 void feed_publish(struct feed *feed, enum change_type type, struct obj *obj, struct obj *old);
 /* A revision from which every later change is still known. Nothing before `revision` is. */
 void feed_start_at(struct feed *feed, uint64_t revision);
-uint64_t feed_oldest(const struct feed *feed); /* resuming needs a revision >= this one */
+uint64_t feed_oldest(const struct feed *feed);   /* resuming needs a revision >= this one */
 uint64_t feed_revision(const struct feed *feed); /* of the latest change published */
 void feed_advance(struct feed *feed, uint64_t revision);
 
 struct watch;
 typedef void watch_fn(void *arg, struct change *change);
-/* kind NULL: all; ns NULL or "": all; name NULL: all. The callback may close any watch. */
+/* kind NULL: all; ns NULL or "": all; name NULL: all. Hears of every change after the latest. The
+ * callback may open watches and close any. */
 struct watch *feed_watch(struct feed *feed, const struct kind *kind, const char *ns,
                          const char *name, watch_fn *fn, void *arg);
 void feed_unwatch(struct watch *watch);

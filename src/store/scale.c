@@ -63,9 +63,5 @@ bool scale_apply(const struct kind *kind, yyjson_mut_doc *object, yyjson_mut_val
     }
     yyjson_mut_val *root = yyjson_mut_doc_get_root(object);
     json_mut_set(object, root, kind->scale->spec_replicas, yyjson_mut_sint(object, count));
-    const char *version = json_mut_str_at(scale, "metadata.resourceVersion");
-    if (version != NULL)
-        json_mut_set(object, root, "metadata.resourceVersion",
-                     yyjson_mut_strcpy(object, version));
     return true;
 }

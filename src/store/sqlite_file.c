@@ -236,12 +236,14 @@ static int expect_text(struct sqlite_file *file, const char *sql, const char *te
     int rc = sqlite3_prepare_v2(file->db, sql, -1, &statement, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
-    int r = 0;
-    if (rc != SQLITE_ROW) {
-        r = sqlite_file_error(file, rc, err);
-    } else if (!str_eq((const char *)sqlite3_column_text(statement, 0), text)) {
-        r = err_set(err, -EIO, "%s", (const char *)sqlite3_column_text(statement, 0));
-    }
+    scoped_free char *found =
+        rc == SQLITE_ROW ? mem_strdup((const char *)sqlite3_column_text(statement, 0)) : NULL;
+    /* The row may come before the work: a change of journal mode is committed only now. */
+    while (rc == SQLITE_ROW)
+        rc = sqlite3_step(statement);
+    int r = rc == SQLITE_DONE ? 0 : sqlite_file_error(file, rc, err);
+    if (r == 0 && !str_eq(found, text))
+        r = err_set(err, -EIO, "%s", found ? found : "no answer");
     sqlite3_finalize(statement);
     return r;
 }
@@ -331,8 +333,19 @@ static int prepare(struct sqlite_file *file, struct err *err)
     return 0;
 }
 
+/* SQLite would make the file readable by all; the log beside it takes its mode from it. What goes
+ * wrong here goes wrong again when SQLite opens it, with a better message. */
+static void make_private(const struct sqlite_file *file)
+{
+    int fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 static int open_connection(struct sqlite_file *file, bool create, struct err *err)
 {
+    if (create && file->vfs == NULL)
+        make_private(file);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
     int rc = sqlite3_open_v2(file->path, &file->db, flags, file->vfs);
     if (rc != SQLITE_OK)

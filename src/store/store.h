@@ -12,7 +12,12 @@
 enum write_op { WRITE_CREATE, WRITE_UPDATE, WRITE_PATCH, WRITE_DELETE };
 enum write_sub { SUB_NONE, SUB_STATUS, SUB_SCALE, SUB_BINDING, SUB_FINALIZE };
 enum patch_type { PATCH_MERGE, PATCH_JSON, PATCH_STRATEGIC };
-enum propagation { PROPAGATE_DEFAULT, PROPAGATE_BACKGROUND, PROPAGATE_FOREGROUND, PROPAGATE_ORPHAN };
+enum propagation {
+    PROPAGATE_DEFAULT,
+    PROPAGATE_BACKGROUND,
+    PROPAGATE_FOREGROUND,
+    PROPAGATE_ORPHAN
+};
 enum validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
 
 /* How dependents are to be treated is kept on a deleted object as one of these finalizers. */
@@ -20,12 +25,12 @@ enum validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
 #define FINALIZER_FOREGROUND "foregroundDeletion"
 
 struct write_result {
-    struct status status;  /* ok, or why not */
-    struct obj *obj;       /* the object as it is now (its last version when removed), borrowed */
-    bool created;          /* it was not there before */
-    bool removed;          /* it is gone */
-    bool unchanged;        /* nothing was written: it was so already */
-    struct str warnings;   /* one a line */
+    struct status status; /* ok, or why not */
+    struct obj *obj;      /* the object as it is now (its last version when removed), borrowed */
+    bool created;         /* it was not there before */
+    bool removed;         /* it is gone */
+    bool unchanged;       /* nothing was written: it was so already */
+    struct str warnings;  /* one a line */
 };
 
 typedef void write_done_fn(void *arg, struct write_result *result);
@@ -43,7 +48,7 @@ struct write {
     yyjson_mut_doc *doc; /* CREATE, UPDATE: the object (or the Scale, the Binding) */
     yyjson_doc *patch;
     enum patch_type patch_type;
-    char *if_uid;     /* preconditions, or NULL */
+    char *if_uid; /* preconditions, or NULL */
     char *if_version;
     enum propagation propagation;
     int64_t grace_s; /* of DELETE; -1: the object's own */
@@ -65,7 +70,8 @@ struct store {
     struct feed *feed;
 };
 struct store_ops {
-    /* Takes the write. `done` is called exactly once: at once when refused, else when durable. */
+    /* Takes the write. `done` is called exactly once: when what it tells is durable. A refusal or
+     * "unchanged" that is so already is told at once. */
     void (*submit)(struct store *store, struct write *write);
 };
 

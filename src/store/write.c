@@ -2,19 +2,18 @@
 /* Updates and patches, and what they share with creation. An update is always judged as a whole
  * new version against the newest old one: a patch is first applied to a copy, a sub-resource first
  * restricted to the part that it may change, and then the same path decides. */
-#include "store/write_internal.h"
 #include "base/mem.h"
 #include "model/patch.h"
+#include "store/write_internal.h"
 #include <errno.h>
 #include <stdio.h>
 
-struct write *write_new(enum write_op op, const struct kind *kind, const char *ns,
-                        const char *name)
+struct write *write_new(enum write_op op, const struct kind *kind, const char *ns, const char *name)
 {
     struct write *write = mem_zalloc(sizeof(*write));
     write->op = op;
     write->kind = kind;
-    write->ns = mem_strdup(ns ? ns : "");
+    write->ns = mem_strdup(ns && kind->namespaced ? ns : "");
     write->name = mem_strdup(name ? name : "");
     write->grace_s = -1;
     return write;
@@ -69,6 +68,63 @@ static bool judge_unknown(struct write *write, yyjson_mut_val *root, struct writ
     return !strict;
 }
 
+static void check_name(struct check *c, const struct kind *kind, yyjson_mut_val *meta)
+{
+    yyjson_mut_val *name = yyjson_mut_obj_get(meta, "name");
+    const char *text = yyjson_mut_get_str(name);
+    if (name != NULL && text == NULL)
+        return; /* a wrong type is the table's to report */
+    if (text == NULL || *text == '\0') {
+        check_required(c, "name", "name or generateName is required");
+        return;
+    }
+    const char *problem = format_problem(kind->name_format, text, yyjson_mut_get_len(name));
+    if (problem != NULL)
+        check_invalid(c, "name", name, problem);
+}
+
+static bool list_has(yyjson_mut_val *list, yyjson_mut_val *text)
+{
+    size_t i, n;
+    yyjson_mut_val *item;
+    yyjson_mut_arr_foreach(list, i, n, item)
+    {
+        if (yyjson_mut_equals(item, text))
+            return true;
+    }
+    return false;
+}
+
+/* An object on its way out may only lose what holds it back. */
+static void check_finalizers(struct check *c, yyjson_mut_val *meta, yyjson_mut_val *old_meta)
+{
+    size_t i, n;
+    yyjson_mut_val *item, *before = yyjson_mut_obj_get(old_meta, "finalizers");
+    if (yyjson_mut_obj_get(old_meta, "deletionTimestamp") == NULL)
+        return;
+    yyjson_mut_arr_foreach(yyjson_mut_obj_get(meta, "finalizers"), i, n, item)
+    {
+        if (!list_has(before, item)) {
+            check_forbidden(c, "finalizers",
+                            "an object that is being deleted takes no new finalizers");
+            return;
+        }
+    }
+}
+
+static void check_meta(const struct kind *kind, yyjson_mut_val *root, yyjson_mut_val *old,
+                       struct findings *findings)
+{
+    struct check check = {.findings = findings, .at = root};
+    yyjson_mut_val *meta = yyjson_mut_obj_get(root, "metadata");
+    size_t mark = check_enter(&check, "metadata");
+    if (old == NULL) /* a name never changes, so it is judged once */
+        check_name(&check, kind, meta);
+    check_finalizers(&check, meta, yyjson_mut_obj_get(old, "metadata"));
+    check_leave(&check, mark);
+    check_done(&check);
+}
+
 bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
                     struct write_result *result)
 {
@@ -77,6 +133,7 @@ bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *ol
         return false;
     schema_fill(write->kind->type, doc, root);
     struct findings findings = {0};
+    check_meta(write->kind, root, old, &findings);
     schema_check(write->kind->type, root, old, &findings);
     if (findings.list.len > 0) {
         const char *name = json_mut_str_at(root, "metadata.name");
@@ -150,10 +207,14 @@ static bool version_matches(struct write *write, const struct obj *old, yyjson_m
 /* What belongs to the server stays as it was, whatever the client sent. */
 static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_mut_val *old)
 {
-    static const char *const KEYS[] = {
-        "name",       "namespace",         "uid",
-        "generation", "creationTimestamp", "deletionTimestamp",
-        "generateName", "deletionGracePeriodSeconds"};
+    static const char *const KEYS[] = {"name",
+                                       "namespace",
+                                       "uid",
+                                       "generation",
+                                       "creationTimestamp",
+                                       "deletionTimestamp",
+                                       "generateName",
+                                       "deletionGracePeriodSeconds"};
     yyjson_mut_val *meta = json_mut_at(root, "metadata");
     yyjson_mut_val *from = json_mut_at(old, "metadata");
     if (!yyjson_mut_is_obj(meta)) {
@@ -175,6 +236,19 @@ static void keep_part(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_mut_val 
     json_mut_put(doc, root, key, value ? yyjson_mut_val_mut_copy(doc, value) : NULL);
 }
 
+/* Which object and which version the client means is judged whichever part of it is written. */
+static void carry_claims(yyjson_mut_doc *to, yyjson_mut_doc *from)
+{
+    static const char *const CLAIMS[] = {"name", "namespace", "uid", "resourceVersion"};
+    yyjson_mut_val *said = yyjson_mut_obj_get(yyjson_mut_doc_get_root(from), "metadata");
+    yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(to), "metadata");
+    for (size_t i = 0; i < ARRAY_LEN(CLAIMS); i++) {
+        yyjson_mut_val *value = yyjson_mut_obj_get(said, CLAIMS[i]);
+        if (value != NULL)
+            json_mut_put(to, meta, CLAIMS[i], yyjson_mut_val_mut_copy(to, value));
+    }
+}
+
 /* Restricts the new version to what the sub-resource may change: returns the document to judge. */
 static yyjson_mut_doc *only_status(const struct obj *old, yyjson_mut_doc *doc)
 {
@@ -182,6 +256,7 @@ static yyjson_mut_doc *only_status(const struct obj *old, yyjson_mut_doc *doc)
     yyjson_mut_val *status = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "status");
     json_mut_put(result, yyjson_mut_doc_get_root(result), "status",
                  status ? yyjson_mut_val_mut_copy(result, status) : NULL);
+    carry_claims(result, doc);
     return result;
 }
 
@@ -191,6 +266,7 @@ static yyjson_mut_doc *only_finalizers(const struct obj *old, yyjson_mut_doc *do
     yyjson_mut_val *list = json_mut_at(yyjson_mut_doc_get_root(doc), "spec.finalizers");
     json_mut_set(result, yyjson_mut_doc_get_root(result), "spec.finalizers",
                  list ? yyjson_mut_val_mut_copy(result, list) : yyjson_mut_arr(result));
+    carry_claims(result, doc);
     return result;
 }
 
@@ -201,6 +277,11 @@ static void add_scheduled_condition(yyjson_mut_doc *doc, yyjson_mut_val *root, t
         list = yyjson_mut_arr(doc);
         json_mut_set(doc, root, "status.conditions", list);
     }
+    for (size_t i = yyjson_mut_arr_size(list); i-- > 0;) {
+        const char *type = json_mut_str_at(yyjson_mut_arr_get(list, i), "type");
+        if (str_eq(type, "PodScheduled"))
+            yyjson_mut_arr_remove(list, i);
+    }
     scoped_str at = {0};
     rfc3339_format(now, &at);
     yyjson_mut_val *condition = yyjson_mut_arr_add_obj(doc, list);
@@ -209,25 +290,36 @@ static void add_scheduled_condition(yyjson_mut_doc *doc, yyjson_mut_val *root, t
     yyjson_mut_obj_add_strcpy(doc, condition, "lastTransitionTime", str_text(&at));
 }
 
+static bool may_bind(const struct obj *pod, const char *node, struct status *status)
+{
+    const char *already = json_str_at(pod->root, "spec.nodeName");
+    char why[640];
+    if (node == NULL || *node == '\0') {
+        status_bad_request(status, "Binding \"%s\": target.name must name the node",
+                           pod->meta.name);
+        return false;
+    }
+    if (already != NULL && *already != '\0')
+        (void)snprintf(why, sizeof(why), "pod %s is already assigned to node \"%s\"",
+                       pod->meta.name, already);
+    else if (pod->meta.deleted != 0)
+        (void)snprintf(why, sizeof(why), "pod %s is being deleted: no node may take it",
+                       pod->meta.name);
+    else
+        return true;
+    status_conflict(status, pod->kind, pod->meta.name, why);
+    return false;
+}
+
 static yyjson_mut_doc *bound(const struct write_env *env, struct write *write,
                              struct status *status)
 {
-    yyjson_mut_val *binding = yyjson_mut_doc_get_root(write->doc);
-    const char *node = json_mut_str_at(binding, "target.name");
-    const char *already = json_str_at(env->old->root, "spec.nodeName");
-    if (node == NULL || *node == '\0') {
-        status_bad_request(status, "Binding \"%s\": target.name must name the node", write->name);
+    const char *node = json_mut_str_at(yyjson_mut_doc_get_root(write->doc), "target.name");
+    if (!may_bind(env->old, node, status))
         return NULL;
-    }
-    if (already != NULL && *already != '\0') {
-        char why[320];
-        (void)snprintf(why, sizeof(why), "pod %s is already assigned to node \"%s\"", write->name,
-                       already);
-        status_conflict(status, write->kind, write->name, why);
-        return NULL;
-    }
     yyjson_mut_doc *doc = obj_edit(env->old);
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    carry_claims(doc, write->doc);
     json_mut_set(doc, root, "spec.nodeName", yyjson_mut_strcpy(doc, node));
     add_scheduled_condition(doc, root, env->now);
     return doc;
@@ -236,8 +328,7 @@ static yyjson_mut_doc *bound(const struct write_env *env, struct write *write,
 static yyjson_mut_doc *scaled(const struct obj *old, struct write *write, struct status *status)
 {
     yyjson_mut_doc *doc = obj_edit(old);
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    json_mut_put(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", NULL);
+    carry_claims(doc, write->doc);
     if (scale_apply(write->kind, doc, yyjson_mut_doc_get_root(write->doc), status))
         return doc;
     yyjson_mut_doc_free(doc);
@@ -269,8 +360,7 @@ static bool same_part(yyjson_mut_val *a, yyjson_mut_val *b, const char *key)
     return json_mut_equal(yyjson_mut_obj_get(a, key), yyjson_mut_obj_get(b, key));
 }
 
-static bool same_besides(yyjson_mut_val *a, yyjson_mut_val *b, const char *skip1,
-                         const char *skip2)
+static bool same_besides(yyjson_mut_val *a, yyjson_mut_val *b, const char *skip1, const char *skip2)
 {
     yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(a);
     yyjson_mut_val *key;
@@ -293,8 +383,7 @@ static void bump_generation(yyjson_mut_doc *doc, yyjson_mut_val *root, const str
 {
     if (old->meta.generation == 0 || same_besides(root, old_root, "metadata", "status"))
         return;
-    json_mut_set(doc, root, "metadata.generation",
-                 yyjson_mut_sint(doc, old->meta.generation + 1));
+    json_mut_set(doc, root, "metadata.generation", yyjson_mut_sint(doc, old->meta.generation + 1));
 }
 
 /* Type information may be left out by a client; it is never wrong in what we store. */
@@ -325,6 +414,8 @@ static void judge_update(const struct write_env *env, struct write *write,
     set_type(doc, root, write->kind);
     if (write->kind->has_status && write->sub != SUB_STATUS && write->sub != SUB_BINDING)
         keep_part(doc, root, old_root, "status");
+    if (write->kind == &KIND_NAMESPACE && write->sub != SUB_FINALIZE)
+        keep_part(doc, root, old_root, "spec"); /* it holds nothing but who still cleans up */
     if (write->kind->prepare_update != NULL)
         write->kind->prepare_update(doc, root, old->root);
     if (!write_validate(write, doc, old_root, result))
@@ -359,8 +450,10 @@ static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status 
     if (r == 0)
         return true;
     if (write->patch_type == PATCH_JSON)
-        status_set(status, 422, "Invalid", "the server rejected our request due to an error in our "
-                   "request: %s", err.text);
+        status_set(status, 422, "Invalid",
+                   "the server rejected our request due to an error in our "
+                   "request: %s",
+                   err.text);
     else
         status_bad_request(status, "%s", err.text);
     return false;
@@ -378,9 +471,21 @@ static bool prepare_patch(const struct write_env *env, struct write *write, stru
     return true;
 }
 
+static bool has_body(const struct write *write, struct status *status)
+{
+    if (write->op != WRITE_CREATE && write->op != WRITE_UPDATE)
+        return true;
+    if (write->doc != NULL && yyjson_mut_is_obj(yyjson_mut_doc_get_root(write->doc)))
+        return true;
+    status_bad_request(status, "the body must be one JSON object");
+    return false;
+}
+
 void write_decide(const struct write_env *env, struct write *write, struct write_result *result,
                   struct decision *decision)
 {
+    if (!has_body(write, &result->status))
+        return;
     if (write->op == WRITE_CREATE && write->sub == SUB_NONE) {
         create_decide(env, write, result, decision);
         return;

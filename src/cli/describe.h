@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/json.h"
+#include "base/timetext.h"
+
+/* An object as text for people: names first, then what is wanted and what is, keys as words. */
+void describe_object(yyjson_val *object, time_ms now, struct str *out);
+/* The events of a list, oldest first; NULL or an empty one says so. */
+void describe_events(yyjson_val *list, time_ms now, struct str *out);

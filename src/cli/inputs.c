@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/inputs.h"
+#include "base/mem.h"
+#include "os/fd.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define INPUT_BYTES_MAX (64u << 20)
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_manifest(const char *name)
+{
+    return name[0] != '.' &&
+           (str_ends(name, ".yaml") || str_ends(name, ".yml") || str_ends(name, ".json"));
+}
+
+static int find_in_dir(const char *path, struct inputs *inputs, struct err *err)
+{
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return err_set(err, -errno, "cannot open '%s': %s", path, strerror(errno));
+    size_t before = inputs->files.len;
+    struct dirent *entry;
+    while ((entry = readdir(dir)) != NULL) {
+        if (is_manifest(entry->d_name))
+            vec_push(&inputs->files, mem_printf("%s/%s", path, entry->d_name));
+    }
+    (void)closedir(dir); /* was only read */
+    size_t n = inputs->files.len - before;
+    if (n == 0)
+        return err_set(err, -ENOENT, "'%s' has no .yaml, .yml or .json file", path);
+    qsort(inputs->files.items + before, n, sizeof(char *), by_name);
+    return 0;
+}
+
+int inputs_find(const char *path, struct inputs *inputs, struct err *err)
+{
+    struct stat info;
+    if (!str_eq(path, "-") && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return find_in_dir(path, inputs, err);
+    vec_push(&inputs->files, mem_strdup(path));
+    return 0;
+}
+
+void inputs_done(struct inputs *inputs)
+{
+    for (size_t i = 0; i < inputs->files.len; i++)
+        mem_free(inputs->files.items[i]);
+    vec_done(&inputs->files);
+}
+
+static int read_stream(FILE *in, struct str *out, struct err *err)
+{
+    size_t n = 0;
+    do {
+        n = fread(str_reserve(out, 65536), 1, 65536, in);
+        out->len += n;
+    } while (n > 0 && out->len <= INPUT_BYTES_MAX);
+    if (ferror(in))
+        return err_set(err, -EIO, "cannot read standard input");
+    if (out->len > INPUT_BYTES_MAX)
+        return err_set(err, -EFBIG, "standard input is longer than %u bytes", INPUT_BYTES_MAX);
+    return 0;
+}
+
+int inputs_read(struct cli *cli, const char *file, struct manifest *ret_manifest, struct err *err)
+{
+    scoped_str text = {0};
+    int r = str_eq(file, "-") ? read_stream(cli->in, &text, err)
+                              : file_read(file, INPUT_BYTES_MAX, &text, err);
+    if (r < 0)
+        return r;
+    return manifest_parse(file, (struct sv){str_text(&text), text.len}, ret_manifest, err);
+}
+
+static int load_file(struct cli *cli, const char *file, struct manifests *manifests)
+{
+    struct err err = {0};
+    struct manifest manifest = {0};
+    if (inputs_read(cli, file, &manifest, &err) < 0)
+        return cli_error(cli, CLI_FAILED, &err);
+    vec_push(&manifests->list, manifest);
+    return CLI_OK;
+}
+
+int manifests_load(struct cli *cli, struct manifests *manifests)
+{
+    struct err err = {0};
+    struct inputs inputs = {0};
+    int exit_code = CLI_OK;
+    size_t n = opt_count(&cli->opts, "filename");
+    for (size_t i = 0; i < n && exit_code == CLI_OK; i++) {
+        if (inputs_find(opt_nth(&cli->opts, "filename", i), &inputs, &err) < 0)
+            exit_code = cli_error(cli, CLI_FAILED, &err);
+    }
+    for (size_t i = 0; i < inputs.files.len && exit_code == CLI_OK; i++)
+        exit_code = load_file(cli, inputs.files.items[i], manifests);
+    inputs_done(&inputs);
+    return exit_code;
+}
+
+void manifests_done(struct manifests *manifests)
+{
+    for (size_t i = 0; i < manifests->list.len; i++)
+        manifest_done(&manifests->list.items[i]);
+    vec_done(&manifests->list);
+}
+
+int manifests_each(const struct manifests *manifests, document_fn *each, void *arg)
+{
+    int worst = CLI_OK;
+    for (size_t m = 0; m < manifests->list.len; m++) {
+        const struct manifest *manifest = &manifests->list.items[m];
+        for (size_t i = 0; i < manifest->docs.len && worst < CLI_UNREACHABLE; i++) {
+            int exit_code = each(arg, manifest, i);
+            worst = exit_code > worst ? exit_code : worst;
+        }
+    }
+    return worst;
+}

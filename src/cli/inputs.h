@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cli/cli.h"
+#include "model/manifest.h"
+
+/* The files of a command line. A folder stands for the .yaml, .yml and .json files in it, by name;
+ * "-" for standard input. */
+struct inputs {
+    VEC(char *) files;
+};
+int inputs_find(const char *path, struct inputs *inputs, struct err *err);
+void inputs_done(struct inputs *inputs);
+/* Reads and parses one of them. Errors begin with file:line:column where that is known. */
+int inputs_read(struct cli *cli, const char *file, struct manifest *ret_manifest, struct err *err);
+
+/* All files of the verb's --filename, in order, before anything is done with one of them. */
+struct manifests {
+    VEC(struct manifest) list;
+};
+int manifests_load(struct cli *cli, struct manifests *manifests); /* 0, or an exit code */
+void manifests_done(struct manifests *manifests);
+/* Calls back for each document, also after one that failed; stops when the server is gone. The
+ * worst exit code. */
+typedef int document_fn(void *arg, const struct manifest *manifest, size_t index);
+int manifests_each(const struct manifests *manifests, document_fn *each, void *arg);

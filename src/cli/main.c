@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+#define RETRY_MS 1000
+
+static bool wants_color(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    if (no_color != NULL && *no_color != '\0')
+        return false;
+    return isatty(STDOUT_FILENO) && !str_eq(term, "dumb");
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = {
+        .in = stdin, .out = stdout, .err = stderr, .color = wants_color(), .retry_ms = RETRY_MS};
+    int exit_code = cli_main(&cli, argc, argv);
+    cli_done(&cli);
+    return exit_code;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+/* The one table of verbs: dispatch, help, completion and manual are made from it. Paragraphs of
+ * `help` are separated by a newline, examples are "what\tcommand". */
+
+const struct verb VERBS[] = {
+    {"up", "", "start a server on this machine, in the foreground",
+     "Starts the store, the controllers and the API. When it is ready it prints one line, 'ready "
+     "api=URL kubeconfig=PATH dashboard=none', and tells the service manager if there is one.\n"
+     "SIGTERM and SIGINT stop it: what was asked for is finished, watchers are told goodbye. What "
+     "was acknowledged survives any end, kill -9 included.",
+     "Start a server\tmuster up\n"
+     "Start one with its own data and a first job\tmuster up --data ./state -f job.yaml\n",
+     0, 0, OPTS_UP, 0, WORDS_NOTHING, verb_up},
+    {"get", "KIND [NAME...] | KIND/NAME...", "show objects",
+     "Shows one object, some, or all of a kind. Kinds may be written in the plural, the singular "
+     "or by their short names; several are separated by commas; 'all' stands for the kinds people "
+     "usually mean.\n"
+     "With --watch it goes on and prints each object that changes.",
+     "All pods of the namespace\tmuster get pods\n"
+     "Pods and jobs of all namespaces\tmuster get pods,jobs -A\n"
+     "One pod as it is stored\tmuster get pod/web-0 -o yaml\n"
+     "The names and phases of pods\tmuster get pods -o "
+     "'jsonpath={range .items[*]}{.metadata.name} {.status.phase}{\"\\n\"}{end}'\n"
+     "What happens to the jobs of one team\tmuster get jobs -l team=a -w\n",
+     1, -1, OPTS_GET, VERB_SERVER, WORDS_KIND_NAMES, verb_get},
+    {"describe", "KIND [NAME...] | KIND/NAME...", "tell all about objects",
+     "Prints objects for people: names and labels, what is wanted, what is, and the events about "
+     "them.",
+     "One pod\tmuster describe pod web-0\n"
+     "All jobs of one team\tmuster describe jobs -l team=a\n",
+     1, -1, OPTS_DESCRIBE, VERB_SERVER, WORDS_KIND_NAMES, verb_describe},
+    {"apply", "-f FILE", "make objects be as files say",
+     "Creates the objects of the files, or changes them: what the file says is set, what an "
+     "earlier version of the file said and this one does not is removed, everything else stays. "
+     "All files are checked before anything is sent.\n"
+     "What was applied is kept in the annotation that kubectl uses, so both may be mixed.",
+     "A file\tmuster apply -f job.yaml\n"
+     "All files of a folder, as a rehearsal\tmuster apply -f jobs/ --dry-run=server\n"
+     "What another program writes\tgenerate | muster apply -f -\n",
+     0, 0, OPTS_APPLY, VERB_SERVER, WORDS_NOTHING, verb_apply},
+    {"delete", "KIND NAME... | KIND/NAME... | -f FILE | KIND -l SELECTOR | KIND --all",
+     "delete objects",
+     "Deletes objects and waits until they are gone. What belongs to them is deleted as well, "
+     "unless --cascade says otherwise.",
+     "A pod\tmuster delete pod web-0\n"
+     "Everything in a file\tmuster delete -f job.yaml\n"
+     "All jobs of one team, without waiting\tmuster delete jobs -l team=a --wait=false\n",
+     0, -1, OPTS_DELETE, VERB_SERVER, WORDS_KIND_NAMES, verb_delete},
+    {"events", "", "show what happened", "Shows events, the latest last.",
+     "Warnings of all namespaces\tmuster events -A --types=Warning\n"
+     "What happens to a job from now on\tmuster events --for job/train -w\n",
+     0, 0, OPTS_EVENTS, VERB_SERVER, WORDS_NOTHING, verb_events},
+    {"wait", "KIND/NAME... --for=WHAT", "wait until objects are as wanted",
+     "Waits until each of the objects meets the condition. Exits with 1 when the time is over.",
+     "Until a job is complete\tmuster wait job/train --for=condition=Complete --timeout=1h\n"
+     "Until a pod runs\tmuster wait pod/web-0 --for=jsonpath='{.status.phase}'=Running\n"
+     "Until all pods of a team are gone\tmuster wait pods -l team=a --for=delete\n",
+     1, -1, OPTS_WAIT, VERB_SERVER, WORDS_KIND_NAMES, verb_wait},
+    {"validate", "FILE...", "check files without a server",
+     "Checks manifests: syntax, kinds, fields, values. Every error is printed with its file, line "
+     "and column, the field and the reason. Exits with 1 when there is one. A folder stands for "
+     "the .yaml, .yml and .json files in it, - for standard input.",
+     "A file\tmuster validate job.yaml\n"
+     "A folder, for a script\tmuster validate -o json jobs/\n",
+     1, -1, OPTS_VALIDATE, 0, WORDS_FILES, verb_validate},
+    {"token", "create", "make a token for a client",
+     "Prints a bearer token for the API of this data directory's server. Roles: admin may do "
+     "everything, view may read, node is for the node of that name, agent for the companion of one "
+     "pod of one JobSet. Tokens are not stored: removing token.key from the data directory and "
+     "starting again makes all of them void.",
+     "For a dashboard that only looks\tmuster token create --role view --name grafana --ttl 720h\n"
+     "For the agent of one pod\tmuster token create --role agent --jobset train --pod "
+     "train-workers-0-0\n",
+     1, 1, OPTS_TOKEN, 0, WORDS_NOTHING, verb_token},
+    {"version", "", "print the version", "Prints the version of this program.",
+     "For a script\tmuster version -o json\n", 0, 0, OPTS_VERSION, 0, WORDS_NOTHING, verb_version},
+    {"help", "[VERB]", "explain a verb", "Lists the verbs, or explains one of them.",
+     "How to wait\tmuster help wait\n", 0, 1, NULL, 0, WORDS_VERBS, verb_help},
+    {"completion", "bash|zsh|fish", "print a completion script",
+     "Prints a script that makes the shell complete verbs, options, kinds and the names of "
+     "objects, which it asks the server for.",
+     "For this bash\tsource <(muster completion bash)\n"
+     "For zsh\tmuster completion zsh > \"${fpath[1]}/_muster\"\n"
+     "For fish\tmuster completion fish > ~/.config/fish/completions/muster.fish\n",
+     1, 1, NULL, 0, WORDS_SHELLS, verb_completion},
+    {"__complete", "WORDS...", "what the last word may become", "For the completion scripts.", "",
+     1, -1, NULL, VERB_HIDDEN | VERB_RAW, WORDS_NOTHING, verb_complete},
+    {"__man", "[VERB]", "a page of the manual", "For the build.", "", 0, 1, NULL, VERB_HIDDEN,
+     WORDS_NOTHING, verb_man},
+    {0},
+};

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may do what: every role against every verb, and what nodes and agents may change."""
+
+import contextlib
+import json
+import subprocess
+import sys
+
+from muster_test import Cases, contains, equal
+from objects import configmap, lease, node, pod, server_world
+
+cases = Cases()
+EPOCH = "jobset.sigs.k8s.io/epoch"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+def token(world, *options):
+    made = subprocess.run([world.server.program, "token", "create", "--data", str(world.server.data),
+                           *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    equal(made.returncode, 0, f"exit code of token create ({made.stderr})")
+    return made.stdout.strip()
+
+
+@contextlib.contextmanager
+def as_role(world, *options):
+    with contextlib.closing(world.server.remote(token(world, *options))) as api:
+        yield api
+
+
+def annotate(value, name=EPOCH):
+    return json.dumps({"metadata": {"annotations": {name: value}}})
+
+
+@cases
+def anonymous_and_forged_tokens_get_401(world):
+    good = token(world, "--role", "view")
+    head, claims, mac = good.split(".")
+    forged = [head + "." + claims[:-2] + "AA." + mac, head + "." + claims + "." + mac[:-2] + "AA",
+              good[:-1], good + "A", "m1..", "m1", ".", "x" * 4000]
+    for text in ["", *forged]:
+        with contextlib.closing(world.server.remote(text)) as api:
+            for path in ("/api/v1/pods", "/apis", "/openapi/v3", "/metrics", "/version"):
+                api.refused(401, "GET", path)
+            equal(api.call("GET", "/healthz").status, 200, "health of anybody")
+
+
+@cases
+def an_expired_token_gets_401(world):
+    with as_role(world, "--role", "view", "--ttl", "1ms") as api:
+        api.refused(401, "GET", "/api/v1/pods")
+
+
+@cases
+def view_reads_everything_and_changes_nothing(world):
+    ns = world.new_namespace()
+    base = f"/api/v1/namespaces/{ns}/configmaps"
+    world.api.ok("POST", base, configmap("a", namespace=ns))
+    with as_role(world, "--role", "view", "--name", "eyes") as api:
+        api.get(base)
+        api.get(base + "/a")
+        with api.watch(base) as events:
+            equal(events.next()["type"], "ADDED", "first event")
+        said = api.refused(403, "POST", base, configmap("b", namespace=ns))
+        contains(said["message"], 'User "eyes" cannot create resource "configmaps"', ns)
+        api.refused(403, "PUT", base + "/a", configmap("a", namespace=ns))
+        api.refused(403, "PATCH", base + "/a", annotate("1"), MERGE)
+        api.refused(403, "DELETE", base + "/a")
+        api.refused(403, "DELETE", base)
+
+
+@cases
+def a_node_sees_and_reports_only_what_is_its_own(world):
+    ns = world.new_namespace()
+    pods = f"/api/v1/namespaces/{ns}/pods"
+    for name, place in (("mine", "n1"), ("other", "n2"), ("free", None)):
+        body = pod(name, namespace=ns)
+        if place:
+            body["spec"]["nodeName"] = place
+        world.api.ok("POST", pods, body)
+    status = json.dumps({"status": {"phase": "Running"}})
+    with as_role(world, "--role", "node", "--name", "n1") as api:
+        api.get("/api/v1/pods?fieldSelector=spec.nodeName%3Dn1")
+        for path in ("/api/v1/pods", pods, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn2",
+                     "/api/v1/pods?fieldSelector=spec.nodeName!%3Dn1", pods + "/other",
+                     pods + "/free", "/api/v1/nodes", "/api/v1/namespaces",
+                     "/api/v1/configmaps", "/apis/batch/v1/jobs"):
+            api.refused(403, "GET", path)
+        api.get(pods + "/mine")
+        api.ok("PATCH", pods + "/mine/status", status, MERGE)
+        api.refused(403, "PATCH", pods + "/other/status", status, MERGE)
+        api.refused(403, "PATCH", pods + "/mine", annotate("1"), MERGE)
+        api.refused(403, "POST", pods, pod("new", namespace=ns))
+        api.refused(403, "DELETE", pods + "/other")
+        api.ok("DELETE", pods + "/mine?gracePeriodSeconds=0")
+
+
+@cases
+def a_node_registers_and_beats_under_its_own_name(world):
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    with as_role(world, "--role", "node", "--name", "n7") as api:
+        api.ok("POST", "/api/v1/nodes", node("n7"))
+        api.refused(403, "POST", "/api/v1/nodes", node("n8"))
+        api.get("/api/v1/nodes/n7")
+        api.ok("PATCH", "/api/v1/nodes/n7/status", json.dumps({"status": {"phase": "Running"}}), MERGE)
+        api.refused(403, "DELETE", "/api/v1/nodes/n7")
+        api.ok("POST", leases, lease("n7", namespace="kube-node-lease"))
+        api.refused(403, "POST", leases, lease("n8", namespace="kube-node-lease"))
+        api.refused(403, "GET", leases)
+
+
+@cases
+def a_node_reads_settings_only_where_it_runs_a_pod(world):
+    ns = world.new_namespace()
+    world.api.ok("POST", f"/api/v1/namespaces/{ns}/configmaps", configmap("c", namespace=ns))
+    with as_role(world, "--role", "node", "--name", "n3") as api:
+        api.refused(403, "GET", f"/api/v1/namespaces/{ns}/configmaps/c")
+        body = pod("p", namespace=ns)
+        body["spec"]["nodeName"] = "n3"
+        world.api.ok("POST", f"/api/v1/namespaces/{ns}/pods", body)
+        api.get(f"/api/v1/namespaces/{ns}/configmaps/c")
+        api.refused(403, "GET", f"/api/v1/namespaces/{ns}/configmaps")
+
+
+@cases
+def an_agent_changes_one_annotation_of_its_own_pod(world):
+    ns = world.new_namespace()
+    pods = f"/api/v1/namespaces/{ns}/pods"
+    for name in ("w-0", "w-1"):
+        world.api.ok("POST", pods, pod(name, namespace=ns))
+    with as_role(world, "--role", "agent", "--namespace", ns, "--jobset", "w", "--pod", "w-0") as api:
+        api.ok("PATCH", pods + "/w-0", annotate("1"), MERGE)
+        api.ok("PATCH", pods + "/w-0", annotate("2"),
+               {"Content-Type": "application/strategic-merge-patch+json"})
+        equal(api.get(pods + "/w-0")["metadata"]["annotations"][EPOCH], "2", "epoch")
+        for body in (annotate("1", "other"), annotate("x", "a" + EPOCH),
+                     json.dumps({"metadata": {"annotations": {EPOCH: "3", "other": "1"}}}),
+                     json.dumps({"metadata": {"labels": {"a": "b"}}}),
+                     json.dumps({"metadata": {"finalizers": ["example.com/stay"]}}),
+                     json.dumps({"spec": {"activeDeadlineSeconds": 5}})):
+            api.refused(403, "PATCH", pods + "/w-0", body, MERGE)
+        equal(api.get(pods + "/w-0")["metadata"]["annotations"], {EPOCH: "2"}, "annotations")
+        for method, path, body in (
+                ("PATCH", pods + "/w-1", annotate("1")), ("GET", pods + "/w-1", None),
+                ("GET", pods, None), ("DELETE", pods + "/w-0", None), ("DELETE", pods, None),
+                ("PUT", pods + "/w-0", pod("w-0", namespace=ns)),
+                ("PATCH", pods + "/w-0/status", json.dumps({"status": {"phase": "Failed"}})),
+                ("POST", pods, pod("w-2", namespace=ns)),
+                ("POST", pods + "/w-0/binding", {"target": {"name": "n"}}),
+                ("GET", f"/api/v1/namespaces/{ns}/configmaps", None), ("GET", "/api/v1/nodes", None),
+                ("PATCH", "/api/v1/namespaces/default/pods/w-0", annotate("1"))):
+            api.refused(403, method, path, body, MERGE if method == "PATCH" else None)
+
+
+@cases
+def tokens_need_what_their_role_needs(world):
+    for options, said in ((("--role", "node"), "needs --name"),
+                          (("--role", "agent", "--pod", "p"), "needs --jobset and --pod"),
+                          (("--role", "view", "--pod", "p"), "for --role agent"),
+                          (("--role", "king"), "king")):
+        done = subprocess.run([world.server.program, "token", "create", "--data",
+                               str(world.server.data), *options], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        equal((done.returncode, done.stdout), (2, ""), f"{options}")
+        contains(done.stderr, said)
+
+
+@cases
+def files_with_secrets_are_the_owners_alone(world):
+    for name in ("kubeconfig", "view.kubeconfig", "token.key", "muster.db", "pki/ca.key",
+                 "access.log", "muster.sock"):
+        mode = (world.server.data / name).stat().st_mode & 0o777
+        equal(oct(mode), oct(0o600), name)
+    log = (world.server.data / "access.log").read_text()
+    equal(world.server.token in log or "m1." in log, False, "a token in the log")
+
+
+if __name__ == "__main__":
+    sys.exit(cases.main(lambda folder: server_world(folder)))

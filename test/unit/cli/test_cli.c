@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The program as a whole: dispatch, help, completion, manual, and the verbs that only read. */
+#include "base/mem.h"
+#include "cli/help.h"
+#include "script.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct scene SCENES[] = {
+    {"unknown verb",
+     {"gte"},
+     {{0}},
+     2,
+     "",
+     "error: unknown verb 'gte'\nhint: did you mean 'get'?\n"},
+    {"unknown verb, nothing near",
+     {"qqqqqqqqqqqq"},
+     {{0}},
+     2,
+     "",
+     "error: unknown verb 'qqqqqqqqqqqq'\nhint: see 'muster help'\n"},
+    {"unknown option",
+     {"get", "pods", "--outptu=yaml"},
+     {{0}},
+     2,
+     "",
+     "error: unknown option '--outptu'\nhint: did you mean '--output'?\n"},
+    {"too few", {"get"}, {{0}}, 2, "", NULL},
+    {"too many",
+     {"version", "x"},
+     {{0}},
+     2,
+     "",
+     "error: 'muster version' does not take 'x'\nhint: see 'muster help version'\n"},
+    {"version", {"version"}, {{0}}, 0, "muster " MUSTER_VERSION "\n", ""},
+    {"version as option", {"--version"}, {{0}}, 0, "muster " MUSTER_VERSION "\n", ""},
+    {"help of what is not", {"help", "gett"}, {{0}}, 2, "", NULL},
+    {"bad server",
+     {"get", "pods", "--request-timeout=x"},
+     {{"GET", "/api/v1/namespaces/default/pods", NULL, -ECONNREFUSED, NULL}},
+     3,
+     "",
+     NULL},
+    {"no such shell",
+     {"completion", "bsh"},
+     {{0}},
+     2,
+     "",
+     "error: there is no completion for 'bsh'\nhint: did you mean 'bash'?\n"},
+};
+
+#define NAMESPACED "/api/v1/namespaces/default/"
+#define NAMES(a, b)                                                                                \
+    "{\"items\":[{\"metadata\":{\"name\":\"" a "\"}},{\"metadata\":{\"name\":\"" b "\"}}]}"
+
+static const struct scene COMPLETIONS[] = {
+    {"a verb", {"__complete", "desc"}, {{0}}, 0, "describe\ttell all about objects\n", ""},
+    {"a kind", {"__complete", "get", "confi"}, {{0}}, 0, "configmaps\tConfigMap\n", ""},
+    {"an option",
+     {"__complete", "get", "pods", "--show"},
+     {{0}},
+     0,
+     "--show-labels\tAdd a column with the labels.\n",
+     ""},
+    {"a value", {"__complete", "get", "-o", "ya"}, {{0}}, 0, "yaml\tHow to print.\n", ""},
+    {"a value in the word",
+     {"__complete", "get", "--output=ya"},
+     {{0}},
+     0,
+     "--output=yaml\tHow to print.\n",
+     ""},
+    {"names",
+     {"__complete", "get", "pods", "w"},
+     {{"GET", NAMESPACED "pods", NULL, 200, NAMES("web-0", "x")}},
+     0,
+     "web-0\tPod\n",
+     ""},
+    {"names of a namespace",
+     {"__complete", "delete", "-n", "t", "po", ""},
+     {{"GET", "/api/v1/namespaces/t/pods", NULL, 200, NAMES("a", "b")}},
+     0,
+     "a\tPod\nb\tPod\n",
+     ""},
+    {"pairs",
+     {"__complete", "wait", "pod/"},
+     {{"GET", NAMESPACED "pods", NULL, 200, NAMES("a", "b")}},
+     0,
+     "pod/a\tPod\npod/b\tPod\n",
+     ""},
+    {"a namespace",
+     {"__complete", "get", "pods", "-n", "d"},
+     {{"GET", "/api/v1/namespaces", NULL, 200, NAMES("default", "x")}},
+     0,
+     "default\tNamespace\n",
+     ""},
+    {"no server, no noise",
+     {"__complete", "get", "pods", "w"},
+     {{"GET", NAMESPACED "pods", NULL, -ENOENT, NULL}},
+     0,
+     "",
+     ""},
+    {"files", {"__complete", "apply", "-f", "x"}, {{0}}, 0, ":files\tfiles\n", ""},
+    {"files of validate", {"__complete", "validate", ""}, {{0}}, 0, ":files\tfiles\n", ""},
+    {"verbs of help",
+     {"__complete", "help", "wa"},
+     {{0}},
+     0,
+     "wait\twait until objects are as wanted\n",
+     ""},
+    {"nothing of nothing", {"__complete", "nonsense", "x"}, {{0}}, 0, "", ""},
+    {"hidden verbs stay hidden", {"__complete", "__"}, {{0}}, 0, "", ""},
+};
+
+#define EVENT(time, type, reason, count)                                                           \
+    "{\"type\":\"" type "\",\"reason\":\"" reason "\",\"message\":\"m\\nn\",\"lastTimestamp\":"    \
+    "\"2026-01-02T03:04:" time "Z\",\"firstTimestamp\":\"2026-01-02T03:00:05Z\",\"count\":" count  \
+    ",\"involvedObject\":{\"kind\":\"Pod\",\"name\":\"a\"},\"source\":{\"component\":\"node\"}}"
+#define EVENTS                                                                                     \
+    "{\"metadata\":{\"resourceVersion\":\"4\"},\"items\":[" EVENT(                                 \
+        "03", "Warning", "Second", "3") "," EVENT("01", "Normal", "First", "1") "]}"
+#define ABOUT "?fieldSelector=involvedObject.kind%3DPod%2CinvolvedObject.name%3Da"
+
+static const struct scene READS[] = {
+    {"events",
+     {"events"},
+     {{"GET", NAMESPACED "events", NULL, 200, EVENTS}},
+     0,
+     "LAST SEEN         TYPE      REASON   OBJECT   MESSAGE\n"
+     "4s                Normal    First    pod/a    m...\n"
+     "2s (x3 over 4m)   Warning   Second   pod/a    m...\n",
+     ""},
+    {"events of one type about one object",
+     {"events", "--for", "po/a", "--types=warning", "--no-headers"},
+     {{"GET", NAMESPACED "events" ABOUT, NULL, 200, EVENTS}},
+     0,
+     "2s (x3 over 4m)   Warning   Second   pod/a   m...\n",
+     ""},
+    {"no events",
+     {"events", "-A"},
+     {{"GET", "/api/v1/events", NULL, 200, "{\"items\":[]}"}},
+     0,
+     "",
+     "No events found\n"},
+    {"events for nothing", {"events", "--for=a"}, {{0}}, 2, "", NULL},
+    {"describe",
+     {"describe", "pod", "a"},
+     {{"GET", NAMESPACED "pods/a", NULL, 200,
+       "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":\"default\",\"labels\":{\"x\":"
+       "\"1\",\"y\":\"2\"},\"creationTimestamp\":\"2026-01-02T03:03:05Z\"},\"spec\":{"
+       "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"args\":[\"one\",\"two\"]}],"
+       "\"text\":\"l1\\nl2\",\"empty\":{}},\"status\":{\"podIP\":\"::1\",\"conditions\":[{\"type\":"
+       "\"Ready\",\"status\":\"True\"}]}}"},
+      {"GET", NAMESPACED "events" ABOUT, NULL, 200, EVENTS}},
+     0,
+     "Name:           a\n"
+     "Namespace:      default\n"
+     "Kind:           Pod\n"
+     "Labels:         x=1\n"
+     "                y=2\n"
+     "Annotations:    <none>\n"
+     "Created:        2026-01-02T03:03:05Z (60s ago)\n"
+     "Spec:\n"
+     "  Restart Policy:  Never\n"
+     "  Containers:\n"
+     "    - Name:  c\n"
+     "      Args:\n"
+     "        - one\n"
+     "        - two\n"
+     "  Text:  \n"
+     "    l1\n"
+     "    l2\n"
+     "  Empty:  {}\n"
+     "Status:\n"
+     "  Pod IP:  ::1\n"
+     "  Conditions:\n"
+     "    Type    Status   Reason   Since   Message\n"
+     "    Ready   True                      \n"
+     "Events:\n"
+     "  Type      Reason   Age               From   Message\n"
+     "  Normal    First    4s                node   m...\n"
+     "  Warning   Second   2s (x3 over 4m)   node   m...\n",
+     ""},
+    {"describe without events",
+     {"describe", "pod/a", "--show-events=false"},
+     {{"GET", NAMESPACED "pods/a", NULL, 200, "{\"metadata\":{\"name\":\"a\"}}"}},
+     0,
+     "Name:           a\nKind:           <none>\nLabels:         <none>\nAnnotations:    <none>\n",
+     ""},
+    {"validate",
+     {"validate", "-"},
+     {{0}},
+     0,
+     "-: 2 objects are valid\n",
+     "",
+     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n"
+     "apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n"},
+    {"validate finds",
+     {"validate", "-"},
+     {{0}},
+     1,
+     "",
+     NULL,
+     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatta: {}\n"},
+    {"validate for scripts",
+     {"validate", "-o", "json", "-"},
+     {{0}},
+     1,
+     NULL,
+     "",
+     "apiVersion: v1\nkind: Confgmap\nmetadata: {name: a}\n"},
+};
+
+static void play_all(const struct scene *scenes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        scene_play(&scenes[i]);
+}
+
+static void test_usage(void **state)
+{
+    (void)state;
+    play_all(SCENES, ARRAY_LEN(SCENES));
+}
+
+static void test_completion(void **state)
+{
+    (void)state;
+    play_all(COMPLETIONS, ARRAY_LEN(COMPLETIONS));
+}
+
+static void test_reads(void **state)
+{
+    (void)state;
+    play_all(READS, ARRAY_LEN(READS));
+}
+
+/* Each verb has what its texts need, no option stands twice, and help and manual name all. */
+static void test_table_is_whole(void **state)
+{
+    (void)state;
+    for (const struct verb *verb = VERBS; verb->name != NULL; verb++) {
+        assert_non_null(verb->run);
+        assert_true(verb->summary[0] != '\0' && !str_ends(verb->summary, "."));
+        if (!(verb->flags & VERB_HIDDEN))
+            assert_true(str_ends(verb->help, "."));
+        struct opt_set set = verb_opts(verb);
+        for (size_t t = 0; t < OPT_TABLES_MAX; t++) {
+            for (const struct opt *opt = set.tables[t]; opt && opt->name; opt++) {
+                assert_ptr_equal(opt_find(&set, opt->name, strlen(opt->name)), opt);
+                if (opt->letter != '\0')
+                    assert_ptr_equal(opt_find_letter(&set, opt->letter), opt);
+                assert_true(opt->doc != NULL && str_ends(opt->doc, "."));
+                assert_true(!(opt->flags & OPT_OPTIONAL) || opt->optional != NULL);
+            }
+        }
+    }
+}
+
+static void test_help_names_options(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    help_verb(verb_of("delete"), false, out);
+    (void)fclose(out);
+    assert_non_null(strstr(text, "--cascade[=HOW]"));
+    assert_non_null(strstr(text, "-f, --filename FILE"));
+    assert_non_null(strstr(text, "--kubeconfig FILE"));
+    assert_non_null(strstr(text, "Default: background."));
+    for (char *line = text; line != NULL && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        assert_true(strcspn(line, "\n") <= 100);
+    }
+    free(text);
+}
+
+static const char *data_dir(struct cli *cli, struct str *out)
+{
+    struct err err = {0};
+    str_clear(out);
+    return cli_data_dir(cli, out, &err) == 0 ? str_text(out) : NULL;
+}
+
+static void test_data_dir(void **state)
+{
+    (void)state;
+    static char *argv[] = {(char *)"--data=/d"};
+    struct cli cli = {0};
+    scoped_str out = {0};
+    struct opt_set set = {{OPTS_SERVER}};
+    assert_int_equal(opt_parse(set, 0, NULL, &cli.opts, NULL), 0);
+    unsetenv("MUSTER_DATA");
+    unsetenv("XDG_STATE_HOME");
+    setenv("HOME", "/h", 1);
+    assert_string_equal(data_dir(&cli, &out), "/h/.local/state/muster");
+    setenv("XDG_STATE_HOME", "/x", 1);
+    assert_string_equal(data_dir(&cli, &out), "/x/muster");
+    setenv("MUSTER_DATA", "/m", 1);
+    assert_string_equal(data_dir(&cli, &out), "/m");
+    setenv("MUSTER_DATA", "", 1);
+    assert_string_equal(data_dir(&cli, &out), "/x/muster");
+    opt_done(&cli.opts);
+    assert_int_equal(opt_parse(set, 1, argv, &cli.opts, NULL), 0);
+    assert_string_equal(data_dir(&cli, &out), "/d");
+    opt_done(&cli.opts);
+    assert_int_equal(opt_parse(set, 0, NULL, &cli.opts, NULL), 0);
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("MUSTER_DATA");
+    unsetenv("HOME");
+    assert_null(data_dir(&cli, &out));
+    opt_done(&cli.opts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_table_is_whole),
+        cmocka_unit_test(test_help_names_options),
+        cmocka_unit_test(test_data_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stage.h"
+#include "base/mem.h"
+
+struct sim *stage_open(uint64_t seed, const struct controller *const *controllers,
+                       const struct sim_faults *faults_or_null)
+{
+    struct sim_options options = {.seed = seed, .start = STAGE_START, .controllers = controllers};
+    if (faults_or_null != NULL)
+        options.faults = *faults_or_null;
+    struct sim *sim = sim_new(&options);
+    stage_run(sim, 1000);
+    return sim;
+}
+
+struct write *stage_write(enum write_op op, const struct kind *kind, const char *ns,
+                          const char *name, const char *body)
+{
+    struct write *write = write_new(op, kind, ns, name);
+    if (body == NULL)
+        return write;
+    scoped_free char *json = mem_strdup(body);
+    for (char *at = json; *at != '\0'; at++)
+        *at = *at == '\'' ? '"' : *at;
+    struct err err = {0};
+    int r = op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, &err)
+                              : json_parse_mut(sv_of(json), &write->doc, &err);
+    if (r < 0)
+        fail_msg("%s: %s", json, err.text);
+    return write;
+}
+
+static void on_done(void *arg, struct write_result *result)
+{
+    int *calls = arg;
+    (*calls)++;
+    if (!status_ok(&result->status))
+        fail_msg("%d: %s", result->status.code, str_text(&result->status.message));
+}
+
+void stage_do(struct sim *sim, struct write *write)
+{
+    int calls = 0;
+    write->done = on_done;
+    write->arg = &calls;
+    sim_submit(sim, write);
+    stage_run(sim, 500);
+    assert_int_equal(calls, 1);
+}
+
+void stage_run(struct sim *sim, time_ms span)
+{
+    (void)sim_run_until(sim, sim_now(sim) + span, NULL, NULL);
+    if (sim_violation(sim) != NULL)
+        fail_msg("%s", sim_violation(sim));
+}
+
+struct obj *stage_get(struct sim *sim, const struct kind *kind, const char *ns, const char *name)
+{
+    return cache_get(sim_store(sim)->cache, kind, ns, name);
+}
