@@ -86,7 +86,7 @@ time_ms cli_monotonic(const struct cli *cli)
 const char *cli_namespace(const struct cli *cli)
 {
     const char *given = opt_get(&cli->opts, "namespace");
-    if (given != NULL)
+    if (given != NULL && *given != '\0')
         return given;
     return cli->context_namespace ? cli->context_namespace : "default";
 }
@@ -178,11 +178,12 @@ int cli_connect(struct cli *cli)
     if (exit_code != CLI_OK)
         return exit_code;
     address.timeout_ms = timeout > INT32_MAX ? INT32_MAX : (int)timeout;
-    int r = find_address(cli, &address, &err);
-    if (r == 0)
-        r = remote_open(&address, &cli->remote, &err);
+    if (find_address(cli, &address, &err) < 0)
+        exit_code = cli_error(cli, CLI_FAILED, &err);
+    else if (remote_open(&address, &cli->remote, &err) < 0)
+        exit_code = cli_error(cli, CLI_USAGE, &err);
     address_done(&address);
-    return r < 0 ? cli_error(cli, CLI_FAILED, &err) : CLI_OK;
+    return exit_code;
 }
 
 int cli_unreachable(struct cli *cli, struct err *err)

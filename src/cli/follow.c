@@ -34,6 +34,25 @@ static void stop(struct run *run, int exit_code)
     run->exit_code = exit_code;
 }
 
+static bool is_timed(const struct run *run)
+{
+    return run->follow->deadline != TIME_NEVER;
+}
+
+/* 0 when the deadline has passed; what is left otherwise, fit for the client. */
+static int left_ms(const struct run *run)
+{
+    time_ms left = run->follow->deadline - cli_monotonic(run->cli);
+    if (left <= 0)
+        return 0;
+    return left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+static bool is_late(const struct run *run)
+{
+    return is_timed(run) && left_ms(run) == 0;
+}
+
 static void list(struct run *run)
 {
     scoped_json *doc = NULL;
@@ -91,26 +110,18 @@ static int on_line(void *arg, struct sv line)
     set_version(run, version_of(object));
     if (str_eq(type, "BOOKMARK"))
         return 0;
-    if (run->follow->on_event(run->follow->arg, type, object) == 0)
-        return 0;
-    stop(run, CLI_OK);
-    return 1;
-}
-
-/* 0 when the deadline has passed; what is left otherwise, fit for the client. */
-static int left_ms(const struct run *run)
-{
-    time_ms left = run->follow->deadline - cli_monotonic(run->cli);
-    if (left <= 0)
-        return 0;
-    return left > INT32_MAX ? INT32_MAX : (int)left;
+    if (run->follow->on_event(run->follow->arg, type, object) != 0) {
+        stop(run, CLI_OK);
+        return 1;
+    }
+    return is_late(run); /* a chatty object must not keep us for ever */
 }
 
 /* A server that ends streams at once must not be asked in a tight loop. */
 static void pause_before_retry(const struct run *run)
 {
     int wait_ms = run->cli->retry_ms;
-    if (run->follow->deadline != TIME_NEVER && left_ms(run) < wait_ms)
+    if (is_timed(run) && left_ms(run) < wait_ms)
         wait_ms = left_ms(run);
     struct timespec span = {wait_ms / 1000, (long)(wait_ms % 1000) * 1000000};
     (void)nanosleep(&span, NULL); /* woken early only means asking early */
@@ -143,9 +154,13 @@ static void watch(struct run *run)
     target_query(&target, "allowWatchBookmarks", "true");
     if (run->version != NULL)
         target_query(&target, "resourceVersion", run->version);
-    bool timed = run->follow->deadline != TIME_NEVER;
-    struct stream stream = {str_text(&target), run->follow->accept, timed ? left_ms(run) : 0,
-                            on_line, run};
+    if (is_timed(run)) { /* the client's own limit begins again with each line */
+        scoped_str seconds = {0};
+        str_addf(&seconds, "%d", left_ms(run) / 1000 + 1);
+        target_query(&target, "timeoutSeconds", str_text(&seconds));
+    }
+    struct stream stream = {str_text(&target), run->follow->accept,
+                            is_timed(run) ? left_ms(run) : 0, on_line, run};
     struct client_response res = {0};
     struct err err = {0};
     run->lines = 0;
@@ -163,7 +178,7 @@ int follow_run(struct cli *cli, const struct follow *follow)
             list(&run);
         else
             watch(&run);
-        late = run.next != NEXT_STOP && follow->deadline != TIME_NEVER && left_ms(&run) == 0;
+        late = run.next != NEXT_STOP && is_late(&run);
     }
     mem_free(run.version);
     return late ? -ETIMEDOUT : run.exit_code;

@@ -37,7 +37,9 @@ struct kind {
     const struct type *type;
     const struct column *columns;
     const struct kind_scale *scale;
-    /* Field selectors beyond metadata.name and metadata.namespace, NULL-terminated. */
+    /* Field selectors beyond metadata.name and metadata.namespace, NULL-terminated: "label" where
+     * the label is the path of the value, else "label=path"; "label=path|absent" when an object
+     * without the field counts as having that value. */
     const char *const *selectable;
     /* Called before an object is stored for the first time: initial status, generated fields. */
     void (*prepare)(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now);

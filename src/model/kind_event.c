@@ -205,8 +205,8 @@ const struct kind KIND_EVENT = {
     .name_format = FMT_DNS_SUBDOMAIN,
     .type = &TYPE_EVENT,
     .columns = COLUMNS,
-    .selectable =
-        VALUES("involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
-               "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
-               "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"),
+    .selectable = VALUES("involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
+                         "involvedObject.uid", "involvedObject.apiVersion",
+                         "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+                         "reportingComponent", "source=source.component", "type"),
 };

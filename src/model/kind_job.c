@@ -268,7 +268,7 @@ const struct kind KIND_JOB = {
     .type = &TYPE_JOB,
     .columns = COLUMNS,
     .scale = &SCALE,
-    .selectable = VALUES("status.successful"),
+    .selectable = VALUES("status.successful=status.succeeded|0"),
     .prepare = job_prepare,
     .prepare_update = job_prepare_update,
 };

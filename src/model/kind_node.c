@@ -299,5 +299,5 @@ const struct kind KIND_NODE = {
     .name_format = FMT_DNS_SUBDOMAIN,
     .type = &TYPE_NODE,
     .columns = COLUMNS,
-    .selectable = VALUES("spec.unschedulable"),
+    .selectable = VALUES("spec.unschedulable=spec.unschedulable|false"),
 };

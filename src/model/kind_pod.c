@@ -275,7 +275,7 @@ const struct kind KIND_POD = {
     .type = &TYPE_POD,
     .columns = POD_COLUMNS,
     .selectable = VALUES("spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
-                         "spec.serviceAccountName", "spec.hostNetwork", "status.phase",
-                         "status.podIP", "status.nominatedNodeName"),
+                         "spec.serviceAccountName", "spec.hostNetwork=spec.hostNetwork|false",
+                         "status.phase", "status.podIP", "status.nominatedNodeName"),
     .prepare = pod_prepare,
 };

@@ -56,6 +56,13 @@ static void on_store_change(void *arg, struct change *change)
         sim->options.on_change(sim->options.arg, change);
 }
 
+static void on_copy_change(void *arg, struct change *change)
+{
+    struct sim *sim = arg;
+    if (sim->options.on_seen != NULL)
+        sim->options.on_seen(sim->options.arg, change);
+}
+
 /* ---- opening and crashing ---- */
 
 static void open_store(struct sim *sim)
@@ -69,7 +76,7 @@ static void open_store(struct sim *sim)
     struct err err = {0};
     int r = embedded_open(&options, &sim->store, &err);
     assert(r == 0);
-    sim->watch = feed_watch(sim->store->feed, NULL, NULL, NULL, on_store_change, sim);
+    sim->watch = feed_watch(sim->store->feed, (struct watch_filter){0}, on_store_change, sim);
 }
 
 static void open_world(struct sim *sim)
@@ -83,6 +90,7 @@ static void open_world(struct sim *sim)
     sim->world = (struct world){.ops = &WORLD_OPS,
                                 .cache = sim_replica_cache(sim->replica),
                                 .feed = sim_replica_feed(sim->replica)};
+    sim->seen = feed_watch(sim->world.feed, (struct watch_filter){0}, on_copy_change, sim);
     rng_seed(&sim->world.rng, rng_next(&sim->rng));
     shadow_forget(sim);
     sim->manager = manager_new(&sim->world, sim->shadow_list);
@@ -106,6 +114,7 @@ static void close_all(struct sim *sim)
     sim_disk_power_off(sim->disk);
     embedded_flush(sim->store);
     relay_drop_all(sim);
+    feed_unwatch(take_ptr(sim->seen));
     sim_replica_free(take_ptr(sim->replica));
     feed_unwatch(take_ptr(sim->watch));
     embedded_close(take_ptr(sim->store));

@@ -30,6 +30,7 @@ struct sim_options {
     size_t window_changes;
     /* Every change of the store, at once, before the copy sees it. */
     watch_fn *on_change;
+    watch_fn *on_seen; /* the same, when the controllers' copy shows it */
     /* The control plane crashed and is back: the store is new. */
     void (*on_reopen)(void *arg);
     void *arg;
@@ -39,7 +40,7 @@ struct sim_options {
 #define SIM_STATUS_UNKNOWN 504
 
 struct sim *sim_new(const struct sim_options *options);
-void sim_free(struct sim *sim);
+void sim_free(struct sim *sim); /* before whatever the client has armed on its clock */
 
 bool sim_step(struct sim *sim); /* the next event; false: nothing will ever happen again */
 /* Steps until `is_reached` (NULL: never) says so, or to the deadline. True: reached. */

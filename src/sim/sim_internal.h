@@ -19,6 +19,7 @@ struct sim {
     /* All below is thrown away in a crash. */
     struct store *store;
     struct watch *watch;
+    struct watch *seen;
     struct sim_replica *replica;
     struct world world;
     struct manager *manager;
