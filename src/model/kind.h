@@ -61,7 +61,7 @@ const char *kind_api_version(const struct kind *kind, char out[128]); /* "batch/
 bool kind_in_category(const struct kind *kind, const char *category);
 
 /* metadata, shared by all kinds. */
-extern const struct type TYPE_OBJECT_META, TYPE_LABEL_SELECTOR, TYPE_CONDITION;
+extern const struct type TYPE_OBJECT_META, TYPE_LABEL_SELECTOR, TYPE_CONDITION, TYPE_REFERENCE;
 
 /* The typed view of metadata; points into the document it was decoded from. */
 struct meta {
@@ -84,7 +84,7 @@ struct meta {
 #define FIELD_METADATA                                                                             \
     {                                                                                              \
         "metadata", F_OBJECT, ONE,                                                                 \
-            .of = &TYPE_OBJECT_META,                                                               \
+            .of = &TYPE_OBJECT_META, .pb = 1,                                                      \
             .doc = "Name, namespace, labels and what else all objects have."                       \
     }
 
