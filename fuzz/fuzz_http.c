@@ -60,12 +60,10 @@ static void on_request(void *arg, struct http_exchange *x)
         http_on_abandoned(x, on_gone, world);
 }
 
-static void on_done(void *arg, const struct http_request *req, const char *who, int status,
-                    size_t body_bytes, time_ms took_ms)
+static void on_done(void *arg, const struct http_done *done)
 {
     struct world *world = arg;
-    (void)body_bytes;
-    assert(req->method && who && status >= 0 && took_ms >= 0);
+    assert(done->req->method && done->who && done->status >= 0 && done->took_ms >= 0);
     world->done++;
 }
 

@@ -53,11 +53,11 @@ static void log_turn_over(struct access_log *log)
     (void)log_reopen(log, NULL);  /* without a log the server goes on */
 }
 
-void access_log_line(struct access_log *log, time_ms at, const struct http_request *req,
-                     const char *who, int status, size_t bytes, time_ms took)
+void access_log_line(struct access_log *log, time_ms at, const struct http_done *done)
 {
     if (log->file == NULL)
         return;
+    const struct http_request *req = done->req;
     scoped_str line = {0};
     rfc3339_format_ms(at, &line);
     str_addf(&line, " method=%s path=", req->method);
@@ -66,8 +66,9 @@ void access_log_line(struct access_log *log, time_ms at, const struct http_reque
         str_add(&line, " query=");
         json_quote(req->query, strlen(req->query), &line);
     }
-    str_addf(&line, " status=%d bytes=%zu ms=%lld user=", status, bytes, (long long)took);
-    json_quote(who, strlen(who), &line);
+    str_addf(&line, " status=%d bytes=%zu ms=%lld user=", done->status, done->body_bytes,
+             (long long)done->took_ms);
+    json_quote(done->who, strlen(done->who), &line);
     str_addf(&line, " peer=%s\n", req->peer.address);
     (void)fwrite(line.data, 1, line.len, log->file); /* a full disk must not stop the server */
     log->bytes += line.len;

@@ -24,5 +24,4 @@ void api_free(struct api *api);        /* after the http_server, so that no stre
 void api_end_streams(struct api *api); /* tells watchers goodbye */
 
 void api_on_request(void *api, struct http_exchange *x);
-void api_on_done(void *api, const struct http_request *req, const char *who, int status,
-                 size_t body_bytes, time_ms took_ms);
+void api_on_done(void *api, const struct http_done *done);

@@ -3,6 +3,7 @@
  * rest, which depend on the object before and after, in auth_admit(). */
 #include "api/call.h"
 #include "model/selector.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -208,6 +209,7 @@ static void admit_node(const struct identity *who, const struct obj *old, const 
 void auth_admit(void *arg, const struct obj *old, const struct obj *new_, struct status *status)
 {
     const struct identity *who = arg;
+    assert(old != NULL || new_ != NULL);
     if (who->role == ROLE_NODE)
         admit_node(who, old, new_, status);
     if (who->role == ROLE_AGENT && (old == NULL || new_ == NULL || !only_epoch_differs(old, new_)))

@@ -308,19 +308,18 @@ void api_on_request(void *arg, struct http_exchange *x)
     dispatch(call);
 }
 
-void api_on_done(void *arg, const struct http_request *req, const char *who, int status,
-                 size_t body_bytes, time_ms took_ms)
+void api_on_done(void *arg, const struct http_done *done)
 {
     struct api *api = arg;
-    size_t hundreds = status >= 100 && status < 600 ? (size_t)status / 100 : 0;
+    size_t hundreds = done->status >= 100 && done->status < 600 ? (size_t)done->status / 100 : 0;
     static const char *const METHODS[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"};
     for (size_t i = 0; i < ARRAY_LEN(METHODS); i++) {
-        if (strcmp(req->method, METHODS[i]) == 0)
+        if (strcmp(done->req->method, METHODS[i]) == 0)
             api->metrics.requests[i][hundreds]++;
     }
-    api->metrics.took_ms_sum += took_ms > 0 ? (uint64_t)took_ms : 0;
+    api->metrics.took_ms_sum += done->took_ms > 0 ? (uint64_t)done->took_ms : 0;
     if (api->log != NULL)
-        access_log_line(api->log, loop_wall(api->loop), req, who, status, body_bytes, took_ms);
+        access_log_line(api->log, loop_wall(api->loop), done);
 }
 
 int api_new(const struct api_options *options, struct api **ret_api, struct err *err)

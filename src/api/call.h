@@ -103,6 +103,5 @@ void tables_end(struct str *out);
 
 struct access_log;
 int access_log_open(const char *path, struct access_log **ret_log, struct err *err);
-void access_log_line(struct access_log *log, time_ms at, const struct http_request *req,
-                     const char *who, int status, size_t bytes, time_ms took);
+void access_log_line(struct access_log *log, time_ms at, const struct http_done *done);
 void access_log_close(struct access_log *log);

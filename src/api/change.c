@@ -4,6 +4,8 @@
 #include "api/call.h"
 #include "base/mem.h"
 #include "model/manifest.h"
+#include "model/options.h"
+#include "model/protobuf.h"
 #include "store/scale.h"
 #include <errno.h>
 #include <stdio.h>
@@ -48,6 +50,16 @@ static int parse_yaml(struct sv text, yyjson_mut_doc **ret_doc, struct err *err)
     return r;
 }
 
+/* JSON names its fields, protobuf numbers them: which field a number is depends on the address. */
+static const struct type *body_type(const struct call *call)
+{
+    if (call->verb == VERB_DELETE || call->verb == VERB_DELETE_MANY)
+        return &TYPE_DELETE_OPTIONS;
+    if (strcmp(call->sub, "binding") == 0)
+        return &TYPE_BINDING;
+    return strcmp(call->sub, "scale") == 0 ? &TYPE_SCALE : call->kind->type;
+}
+
 static bool body_object(struct call *call, yyjson_mut_doc **ret_doc, struct status *status)
 {
     const char *type = content_type(call);
@@ -58,8 +70,10 @@ static bool body_object(struct call *call, yyjson_mut_doc **ret_doc, struct stat
         r = json_parse_mut(call->req->body, &doc, &err);
     else if (is_type(type, "application/yaml"))
         r = parse_yaml(call->req->body, &doc, &err);
+    else if (is_type(type, PROTOBUF_MEDIA_TYPE))
+        r = protobuf_decode(body_type(call), call->req->body, &doc, &err);
     else
-        unsupported(type, "application/json, application/yaml", status);
+        unsupported(type, "application/json, application/yaml, " PROTOBUF_MEDIA_TYPE, status);
     if (r < 0)
         status_bad_request(status, "the body cannot be read: %s", err.text);
     else if (status_ok(status) && !yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc)))

@@ -31,6 +31,13 @@ static void pair_done(struct pair *pair)
 }
 #define scoped_pair __attribute__((cleanup(pair_done))) struct pair
 
+static struct pair pair_take(struct pair *from)
+{
+    struct pair taken = *from;
+    *from = (struct pair){0};
+    return taken;
+}
+
 static int ssl_err(struct err *err, const char *what)
 {
     char text[200] = "unknown reason";
@@ -99,8 +106,7 @@ static int make_ca(struct pair *ret_ca, struct err *err)
               X509_sign(ca.cert, ca.key, EVP_sha256()) > 0;
     if (!ok)
         return ssl_err(err, "sign the certificate authority");
-    *ret_ca = ca;
-    ca = (struct pair){0};
+    *ret_ca = pair_take(&ca);
     return 0;
 }
 
@@ -140,8 +146,7 @@ static int make_server(const struct pair *ca, const char *address, struct pair *
               X509_sign(server.cert, ca->key, EVP_sha256()) > 0;
     if (!ok)
         return ssl_err(err, "sign the server certificate");
-    *ret_server = server;
-    server = (struct pair){0};
+    *ret_server = pair_take(&server);
     return 0;
 }
 
@@ -196,8 +201,7 @@ static int load_ca(const char *key_path, const char *cert_path, struct pair *ret
         (void)err_hint(err, "remove %s and %s: the next start makes new ones", key_path, cert_path);
         return r;
     }
-    *ret_ca = ca;
-    ca = (struct pair){0};
+    *ret_ca = pair_take(&ca);
     return 0;
 }
 
@@ -213,14 +217,14 @@ static int need_ca(const char *dir, struct pair *ret_ca, struct err *err)
         r = save_ca(&ca, key_path, cert_path, err);
     if (r < 0)
         return r;
-    *ret_ca = ca;
-    ca = (struct pair){0};
+    *ret_ca = pair_take(&ca);
     return 0;
 }
 
 /* ---- serving ---- */
 
-/* HTTP/1.1 only: clients that offer h2 first must not believe it was accepted. */
+/* HTTP/1.1 only: clients that offer h2 first must not believe it was accepted. The parameters are
+ * OpenSSL's. NOLINTNEXTLINE(readability-function-size) */
 static int select_http11(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                          const unsigned char *in, unsigned in_len, void *arg)
 {

@@ -273,7 +273,8 @@ static struct stream *stream_new(struct call *call, struct filter *filter)
         const char *exact = field_selector_exact(filter->fields, "metadata.namespace");
         ns = exact ? exact : ns;
     }
-    stream->watch = feed_watch(api->store->feed, call->kind, ns, name, on_change, stream);
+    stream->watch = feed_watch(api->store->feed, (struct watch_filter){call->kind, ns, name},
+                               on_change, stream);
     return stream;
 }
 

@@ -20,17 +20,24 @@ static int link_call(void *self, const struct request *req, struct client_respon
 {
     struct link *link = self;
     const char *type = req->body.len > 0 ? "application/json" : NULL;
-    return client_call(link->client, req->method ? req->method : "GET", req->target, type,
-                       req->accept ? req->accept : "application/json", req->body, res, err);
+    struct client_request call = {.method = req->method,
+                                  .target = req->target,
+                                  .content_type = type,
+                                  .accept = req->accept ? req->accept : "application/json",
+                                  .body = req->body};
+    return client_call(link->client, &call, res, err);
 }
 
 static int link_stream(void *self, const struct stream *stream, struct client_response *res,
                        struct err *err)
 {
     struct link *link = self;
-    return client_stream(link->client, stream->target,
-                         stream->accept ? stream->accept : "application/json", stream->timeout_ms,
-                         stream->on_line, stream->arg, res, err);
+    struct client_stream call = {.target = stream->target,
+                                 .accept = stream->accept ? stream->accept : "application/json",
+                                 .timeout_ms = stream->timeout_ms,
+                                 .on_line = stream->on_line,
+                                 .arg = stream->arg};
+    return client_stream(link->client, &call, res, err);
 }
 
 static void link_close(void *self)

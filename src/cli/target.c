@@ -83,10 +83,9 @@ const struct kind *target_kind(struct cli *cli, const char *word)
 
 static void add_target(struct targets *targets, const struct kind *kind, const char *name)
 {
-    const struct target *last = targets->list.len ? vec_last(&targets->list) : NULL;
-    if (last != NULL && last->kind != kind)
-        targets->several_kinds = true;
     vec_push(&targets->list, ((struct target){kind, name}));
+    if (targets->list.items[0].kind != kind)
+        targets->several_kinds = true;
 }
 
 /* A kind that is served in several versions counts once. */

@@ -68,12 +68,12 @@ static void make_options(struct deletion *d)
 {
     static const char *const POLICIES[] = {"Background", "Foreground", "Orphan"};
     const char *cascade = opt_get(&d->cli->opts, "cascade");
-    size_t i = 0;
-    while (!str_eq(CASCADES[i], cascade))
-        i++;
+    const char *policy = POLICIES[0];
+    for (size_t i = 0; i < ARRAY_LEN(POLICIES); i++)
+        policy = str_eq(CASCADES[i], cascade) ? POLICIES[i] : policy;
     str_addf(&d->options,
              "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"%s\"",
-             POLICIES[i]);
+             policy);
     if (d->grace_s >= 0)
         str_addf(&d->options, ",\"gracePeriodSeconds\":%ld", d->grace_s);
     if (str_eq(opt_get(&d->cli->opts, "dry-run"), "server"))

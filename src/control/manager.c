@@ -101,7 +101,7 @@ struct manager *manager_new(struct world *world, const struct controller *const 
             .manager = manager, .controller = controllers[i], .queue = workqueue_new()};
         manager->controls[i].stats.controller = controllers[i]->name;
     }
-    manager->watch = feed_watch(world->feed, NULL, NULL, NULL, on_change, manager);
+    manager->watch = feed_watch(world->feed, (struct watch_filter){0}, on_change, manager);
     map_everything(manager);
     ask_to_wake(manager);
     return manager;

@@ -10,56 +10,62 @@
 
 // clang-format off
 static const struct field CONFIG_KEY_REF_FIELDS[] = {
-    {"name", F_STRING, ONE, .doc = "Name of the ConfigMap, in the pod's own namespace."},
-    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_CONFIG_KEY,
+    {"name", F_STRING, ONE, .pb = PB_IN(1, 1),
+     .doc = "Name of the ConfigMap, in the pod's own namespace."},
+    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_CONFIG_KEY, .pb = 2 | PB_ZERO,
      .doc = "The entry whose text is taken."},
-    {"optional", F_BOOL, ONE, .doc = "True when the ConfigMap or the entry may be missing."},
+    {"optional", F_BOOL, ONE, .pb = 3 | PB_ZERO,
+     .doc = "True when the ConfigMap or the entry may be missing."},
     {0}};
 static const struct type TYPE_CONFIG_KEY_REF = {
     CORE_V1("ConfigMapKeySelector"), "One entry of a ConfigMap.", CONFIG_KEY_REF_FIELDS};
 
 static const struct field SECRET_KEY_REF_FIELDS[] = {
-    {"name", F_STRING, ONE, .doc = "Name of the Secret, in the pod's own namespace."},
-    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_CONFIG_KEY,
+    {"name", F_STRING, ONE, .pb = PB_IN(1, 1),
+     .doc = "Name of the Secret, in the pod's own namespace."},
+    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_CONFIG_KEY, .pb = 2 | PB_ZERO,
      .doc = "The entry whose text is taken."},
-    {"optional", F_BOOL, ONE, .doc = "True when the Secret or the entry may be missing."},
+    {"optional", F_BOOL, ONE, .pb = 3 | PB_ZERO,
+     .doc = "True when the Secret or the entry may be missing."},
     {0}};
 static const struct type TYPE_SECRET_KEY_REF = {
     CORE_V1("SecretKeySelector"), "One entry of a Secret.", SECRET_KEY_REF_FIELDS};
 
 static const struct field ENV_SOURCE_FIELDS[] = {
-    {"fieldRef", F_OBJECT, ONE, .of = &TYPE_FIELD_REF,
+    {"fieldRef", F_OBJECT, ONE, .of = &TYPE_FIELD_REF, .pb = 1 | PB_ZERO,
      .doc = "A field of the pod, such as metadata.name or status.podIP."},
-    {"resourceFieldRef", F_OBJECT, ONE, .of = &TYPE_RESOURCE_FIELD_REF,
+    {"resourceFieldRef", F_OBJECT, ONE, .of = &TYPE_RESOURCE_FIELD_REF, .pb = 2 | PB_ZERO,
      .doc = "A limit or request of a container."},
-    {"configMapKeyRef", F_OBJECT, ONE, .of = &TYPE_CONFIG_KEY_REF,
+    {"configMapKeyRef", F_OBJECT, ONE, .of = &TYPE_CONFIG_KEY_REF, .pb = 3 | PB_ZERO,
      .doc = "An entry of a ConfigMap."},
-    {"secretKeyRef", F_OBJECT, ONE, .of = &TYPE_SECRET_KEY_REF,
+    {"secretKeyRef", F_OBJECT, ONE, .of = &TYPE_SECRET_KEY_REF, .pb = 4 | PB_ZERO,
      .doc = "An entry of a Secret."},
-    {"fileKeyRef", F_ANY, ONE,
+    {"fileKeyRef", F_ANY, ONE, .pb = 5,
      .doc = "An entry of a file in a volume; kept, not used."},
     {0}};
 
 static const struct field CONFIG_ENV_FIELDS[] = {
-    {"name", F_STRING, ONE, .doc = "Name of the ConfigMap, in the pod's own namespace."},
-    {"optional", F_BOOL, ONE, .doc = "True when the ConfigMap may be missing."},
+    {"name", F_STRING, ONE, .pb = PB_IN(1, 1),
+     .doc = "Name of the ConfigMap, in the pod's own namespace."},
+    {"optional", F_BOOL, ONE, .pb = 2 | PB_ZERO, .doc = "True when the ConfigMap may be missing."},
     {0}};
 static const struct type TYPE_CONFIG_ENV = {
     CORE_V1("ConfigMapEnvSource"), "A ConfigMap whose entries become variables.",
     CONFIG_ENV_FIELDS};
 
 static const struct field SECRET_ENV_FIELDS[] = {
-    {"name", F_STRING, ONE, .doc = "Name of the Secret, in the pod's own namespace."},
-    {"optional", F_BOOL, ONE, .doc = "True when the Secret may be missing."},
+    {"name", F_STRING, ONE, .pb = PB_IN(1, 1),
+     .doc = "Name of the Secret, in the pod's own namespace."},
+    {"optional", F_BOOL, ONE, .pb = 2 | PB_ZERO, .doc = "True when the Secret may be missing."},
     {0}};
 static const struct type TYPE_SECRET_ENV = {
     CORE_V1("SecretEnvSource"), "A Secret whose entries become variables.", SECRET_ENV_FIELDS};
 
 static const struct field ENV_FROM_FIELDS[] = {
-    {"prefix", F_STRING, ONE, .doc = "Put in front of each name."},
-    {"configMapRef", F_OBJECT, ONE, .of = &TYPE_CONFIG_ENV,
+    {"prefix", F_STRING, ONE, .pb = 1, .doc = "Put in front of each name."},
+    {"configMapRef", F_OBJECT, ONE, .of = &TYPE_CONFIG_ENV, .pb = 2 | PB_ZERO,
      .doc = "The ConfigMap whose entries are taken."},
-    {"secretRef", F_OBJECT, ONE, .of = &TYPE_SECRET_ENV,
+    {"secretRef", F_OBJECT, ONE, .of = &TYPE_SECRET_ENV, .pb = 3 | PB_ZERO,
      .doc = "The Secret whose entries are taken."},
     {0}};
 // clang-format on
@@ -95,11 +101,11 @@ static const struct type TYPE_ENV_FROM = {
 
 // clang-format off
 static const struct field ENV_FIELDS[] = {
-    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_ENV_NAME,
+    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_ENV_NAME, .pb = 1 | PB_ZERO,
      .doc = "Name of the variable."},
-    {"value", F_STRING, ONE,
+    {"value", F_STRING, ONE, .pb = 2,
      .doc = "Its value; $(OTHER) is replaced by an earlier variable, $$ is one dollar sign."},
-    {"valueFrom", F_OBJECT, ONE, .of = &TYPE_ENV_SOURCE,
+    {"valueFrom", F_OBJECT, ONE, .of = &TYPE_ENV_SOURCE, .pb = 3 | PB_ZERO,
      .doc = "Where the value comes from, instead of `value`."},
     {0}};
 // clang-format on
@@ -121,48 +127,51 @@ static const struct type TYPE_ENV = {
 
 // clang-format off
 static const struct field PORT_FIELDS[] = {
-    {"name", F_STRING, ONE, .format = FMT_PORT_NAME,
+    {"name", F_STRING, ONE, .format = FMT_PORT_NAME, .pb = 1,
      .doc = "Name of the port, for probes; unique in the pod."},
-    {"containerPort", F_INT32, ONE, REQUIRED | RANGE, .min = 1, .max = 65535,
+    {"containerPort", F_INT32, ONE, REQUIRED | RANGE, .min = 1, .max = 65535, .pb = 3 | PB_ZERO,
      .doc = "Number of the port on which the container listens."},
-    {"hostPort", F_INT32, ONE, RANGE, .max = 65535,
+    {"hostPort", F_INT32, ONE, RANGE, .max = 65535, .pb = 2,
      .doc = "Port of the node that leads to it. With hostNetwork, the same as containerPort."},
-    {"hostIP", F_STRING, ONE, .doc = "Address of the node to which hostPort is bound."},
+    {"hostIP", F_STRING, ONE, .pb = 5, .doc = "Address of the node to which hostPort is bound."},
     {"protocol", F_STRING, ONE, .fallback = "\"TCP\"", .values = VALUES("TCP", "UDP", "SCTP"),
+     .pb = 4,
      .doc = "TCP, UDP or SCTP."},
     {0}};
 static const struct type TYPE_PORT = {
     CORE_V1("ContainerPort"), "A port on which the container listens.", PORT_FIELDS};
 
 static const struct field MOUNT_FIELDS[] = {
-    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO,
      .doc = "Name of one of the pod's volumes."},
-    {"mountPath", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"mountPath", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 3 | PB_ZERO,
      .doc = "Where the container sees it."},
-    {"readOnly", F_BOOL, ONE, .doc = "True when this container may not write to it."},
+    {"readOnly", F_BOOL, ONE, .pb = 2, .doc = "True when this container may not write to it."},
     {"recursiveReadOnly", F_STRING, ONE, .values = VALUES("Disabled", "IfPossible", "Enabled"),
+     .pb = 7 | PB_ZERO,
      .doc = "Whether readOnly also holds for mounts below this one."},
-    {"subPath", F_STRING, ONE, .doc = "Part of the volume that is mounted instead of its root."},
-    {"subPathExpr", F_STRING, ONE,
+    {"subPath", F_STRING, ONE, .pb = 4,
+     .doc = "Part of the volume that is mounted instead of its root."},
+    {"subPathExpr", F_STRING, ONE, .pb = 6,
      .doc = "The same with $(VARIABLES) of the container's environment."},
     {"mountPropagation", F_STRING, ONE,
-     .values = VALUES("None", "HostToContainer", "Bidirectional"),
+     .values = VALUES("None", "HostToContainer", "Bidirectional"), .pb = 5 | PB_ZERO,
      .doc = "Whether later mounts of the node are seen here and the other way round."},
     {0}};
 
 static const struct field DEVICE_FIELDS[] = {
-    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO,
      .doc = "Name of a volume of the pod that is a persistentVolumeClaim."},
-    {"devicePath", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"devicePath", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 2 | PB_ZERO,
      .doc = "Path of the device in the container."},
     {0}};
 static const struct type TYPE_DEVICE = {
     CORE_V1("VolumeDevice"), "A volume as a raw block device.", DEVICE_FIELDS};
 
 static const struct field EXIT_CODES_FIELDS[] = {
-    {"operator", F_STRING, ONE, REQUIRED, .values = VALUES("In", "NotIn"),
+    {"operator", F_STRING, ONE, REQUIRED, .values = VALUES("In", "NotIn"), .pb = 1,
      .doc = "In: the exit code is one of the values. NotIn: it is none of them."},
-    {"values", F_INT32, LIST, RANGE, .max = EXIT_CODES_MAX,
+    {"values", F_INT32, LIST, RANGE, .max = EXIT_CODES_MAX, .pb = 2,
      .doc = "The exit codes."},
     {0}};
 static const struct type TYPE_EXIT_CODES = {
@@ -171,10 +180,10 @@ static const struct type TYPE_EXIT_CODES = {
 
 static const struct field RESTART_RULE_FIELDS[] = {
     {"action", F_STRING, ONE, REQUIRED,
-     .values = VALUES("Restart", "RestartAllContainers", "RestartPod", "Terminate"),
+     .values = VALUES("Restart", "RestartAllContainers", "RestartPod", "Terminate"), .pb = 1,
      .doc = "Restart this container; RestartAllContainers of the pod in place, init containers "
             "first (RestartPod is the same); or Terminate: leave it ended."},
-    {"exitCodes", F_OBJECT, ONE, REQUIRED, .of = &TYPE_EXIT_CODES,
+    {"exitCodes", F_OBJECT, ONE, REQUIRED, .of = &TYPE_EXIT_CODES, .pb = 2 | PB_ZERO,
      .doc = "The exit codes for which the rule holds."},
     {0}};
 static const struct type TYPE_RESTART_RULE = {
@@ -195,8 +204,10 @@ static const struct type TYPE_DEPENDENCY = {
     "Another container that must be so far before this one starts.", DEPENDENCY_FIELDS};
 
 static const struct field RESIZE_POLICY_FIELDS[] = {
-    {"resourceName", F_STRING, ONE, REQUIRED | NON_EMPTY, .doc = "cpu or memory."},
+    {"resourceName", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO,
+     .doc = "cpu or memory."},
     {"restartPolicy", F_STRING, ONE, REQUIRED, .values = VALUES("NotRequired", "RestartContainer"),
+     .pb = 2 | PB_ZERO,
      .doc = "Whether the container must be restarted when the resource changes."},
     {0}};
 static const struct type TYPE_RESIZE_POLICY = {
@@ -217,73 +228,86 @@ static const struct type TYPE_MOUNT = {
 };
 
 // clang-format off
-#define CONTAINER_FIELDS_SHARED                                                                    \
+/* In protobuf an ephemeral container has these in message `outer` of its own; 0: a container. */
+#define CONTAINER_FIELDS_SHARED(outer)                                                             \
     {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_DNS_LABEL,                         \
+     .pb = PB_IN(outer, 1) | PB_ZERO,                                                              \
      .doc = "Name of the container, unique in the pod."},                                          \
-    {"image", F_STRING, ONE,                                                                       \
+    {"image", F_STRING, ONE, .pb = PB_IN(outer, 2),                                                \
      .doc = "Image to run. Without one the command runs as a plain process of the node."},         \
-    {"command", F_STRING, LIST,                                                                    \
+    {"command", F_STRING, LIST, .pb = PB_IN(outer, 3),                                             \
      .doc = "Program to run, without a shell; instead of the image's entry point. "                \
             "$(VARIABLES) of the environment are replaced."},                                      \
-    {"args", F_STRING, LIST,                                                                       \
+    {"args", F_STRING, LIST, .pb = PB_IN(outer, 4),                                                \
      .doc = "Arguments of the program; instead of the image's."},                                  \
-    {"workingDir", F_STRING, ONE,                                                                  \
+    {"workingDir", F_STRING, ONE, .pb = PB_IN(outer, 5),                                           \
      .doc = "Directory in which the program starts."},                                             \
     {"ports", F_OBJECT, LIST, MERGE | KEY_MAY_REPEAT, .of = &TYPE_PORT,                            \
-     .merge_key = "containerPort",                                                                 \
+     .merge_key = "containerPort", .pb = PB_IN(outer, 6),                                          \
      .doc = "Ports on which the container listens; for people, and for probes by name."},          \
     {"env", F_OBJECT, LIST, MERGE | KEY_MAY_REPEAT, .of = &TYPE_ENV, .merge_key = "name",          \
+     .pb = PB_IN(outer, 7),                                                                        \
      .doc = "Variables of the environment; they win over envFrom."},                               \
-    {"envFrom", F_OBJECT, LIST, .of = &TYPE_ENV_FROM,                                              \
+    {"envFrom", F_OBJECT, LIST, .of = &TYPE_ENV_FROM, .pb = PB_IN(outer, 19),                      \
      .doc = "ConfigMaps and Secrets whose entries become variables; later ones win."},             \
-    {"resources", F_OBJECT, ONE, .of = &TYPE_RESOURCES, .fallback = "{}",                          \
+    {"resources", F_OBJECT, ONE, .of = &TYPE_RESOURCES, .fallback = "{}", .pb = PB_IN(outer, 8),   \
      .doc = "CPU, memory and devices that the container asks for and may use at most."},           \
-    {"resizePolicy", F_OBJECT, LIST, .of = &TYPE_RESIZE_POLICY,                                    \
+    {"resizePolicy", F_OBJECT, LIST, .of = &TYPE_RESIZE_POLICY, .pb = PB_IN(outer, 23),            \
      .doc = "Which resources can change without a restart."},                                      \
     {"restartPolicy", F_STRING, ONE, .values = VALUES("Always", "OnFailure", "Never"),             \
+     .pb = PB_IN(outer, 24) | PB_ZERO,                                                             \
      .doc = "Instead of the pod's. An init container with Always is a sidecar: it keeps "          \
             "running while the next containers start, and ends after them."},                      \
     {"restartPolicyRules", F_OBJECT, LIST, RANGE, .max = RULES_MAX, .of = &TYPE_RESTART_RULE,      \
+     .pb = PB_IN(outer, 25),                                                                       \
      .doc = "What to do for certain exit codes; the first rule that fits wins over "               \
             "restartPolicy."},                                                                     \
     {"volumeMounts", F_OBJECT, LIST, MERGE, .of = &TYPE_MOUNT, .merge_key = "mountPath",           \
+     .pb = PB_IN(outer, 9),                                                                        \
      .doc = "Volumes of the pod that the container sees."},                                        \
     {"volumeDevices", F_OBJECT, LIST, MERGE, .of = &TYPE_DEVICE, .merge_key = "devicePath",        \
+     .pb = PB_IN(outer, 21),                                                                       \
      .doc = "Volumes that the container sees as block devices."},                                  \
-    {"livenessProbe", F_OBJECT, ONE, .of = &TYPE_PROBE,                                            \
+    {"livenessProbe", F_OBJECT, ONE, .of = &TYPE_PROBE, .pb = PB_IN(outer, 10) | PB_ZERO,          \
      .doc = "When it fails the container is killed and restarted."},                               \
-    {"readinessProbe", F_OBJECT, ONE, .of = &TYPE_PROBE,                                           \
+    {"readinessProbe", F_OBJECT, ONE, .of = &TYPE_PROBE, .pb = PB_IN(outer, 11) | PB_ZERO,         \
      .doc = "While it fails the container is not ready."},                                         \
-    {"startupProbe", F_OBJECT, ONE, .of = &TYPE_PROBE,                                             \
+    {"startupProbe", F_OBJECT, ONE, .of = &TYPE_PROBE, .pb = PB_IN(outer, 22) | PB_ZERO,           \
      .doc = "The other probes begin when it has succeeded once; when it fails the container "      \
             "is killed."},                                                                         \
-    {"lifecycle", F_OBJECT, ONE, .of = &TYPE_LIFECYCLE,                                            \
+    {"lifecycle", F_OBJECT, ONE, .of = &TYPE_LIFECYCLE, .pb = PB_IN(outer, 12) | PB_ZERO,          \
      .doc = "What is done when the container has started and before it ends."},                    \
     {"terminationMessagePath", F_STRING, ONE, .fallback = "\"/dev/termination-log\"",              \
+     .pb = PB_IN(outer, 13),                                                                       \
      .doc = "File from which the container's last words are read when it has ended."},             \
     {"terminationMessagePolicy", F_STRING, ONE, .fallback = "\"File\"",                            \
-     .values = VALUES("File", "FallbackToLogsOnError"),                                            \
+     .values = VALUES("File", "FallbackToLogsOnError"), .pb = PB_IN(outer, 20),                    \
      .doc = "FallbackToLogsOnError: the end of the log when the file is empty and the "            \
             "container failed."},                                                                  \
     {"imagePullPolicy", F_STRING, ONE, .values = VALUES("Always", "IfNotPresent", "Never"),        \
+     .pb = PB_IN(outer, 14),                                                                       \
      .doc = "When the image is fetched. Always is the default for tag latest or none, "            \
             "else IfNotPresent."},                                                                 \
     {"securityContext", F_OBJECT, ONE, .of = &TYPE_SECURITY_CONTEXT,                               \
+     .pb = PB_IN(outer, 15) | PB_ZERO,                                                             \
      .doc = "Who the container is and what it may do. It wins over the pod's."},                   \
-    {"stdin", F_BOOL, ONE, .doc = "True when standard input is kept open for somebody."},          \
-    {"stdinOnce", F_BOOL, ONE, .doc = "True when it is closed after the first who attached."},     \
-    {"tty", F_BOOL, ONE, .doc = "True for a terminal instead of pipes."}
+    {"stdin", F_BOOL, ONE, .pb = PB_IN(outer, 16),                                                 \
+     .doc = "True when standard input is kept open for somebody."},                                \
+    {"stdinOnce", F_BOOL, ONE, .pb = PB_IN(outer, 17),                                             \
+     .doc = "True when it is closed after the first who attached."},                               \
+    {"tty", F_BOOL, ONE, .pb = PB_IN(outer, 18),                                                   \
+     .doc = "True for a terminal instead of pipes."}
 
 static const struct field CONTAINER_FIELDS[] = {
-    CONTAINER_FIELDS_SHARED,
+    CONTAINER_FIELDS_SHARED(0),
     {"dependsOn", F_OBJECT, LIST, MERGE, .of = &TYPE_DEPENDENCY, .merge_key = "name",
      .doc = "The container starts only when these other containers of the pod are so far. "
             "The order in which containers are written does not matter. Not in Kubernetes."},
     {0}};
 
 static const struct field EPHEMERAL_CONTAINER_FIELDS[] = {
-    CONTAINER_FIELDS_SHARED,
-    {"targetContainerName", F_STRING, ONE,
+    CONTAINER_FIELDS_SHARED(1),
+    {"targetContainerName", F_STRING, ONE, .pb = 2,
      .doc = "The container whose processes are to be seen."},
     {0}};
 // clang-format on

@@ -8,7 +8,9 @@
  * before a comma, an equals sign or a backslash makes it part of the value. */
 
 struct term {
-    char *path, *value;
+    char *label, *value;
+    char *path;   /* where the value of the label is */
+    char *absent; /* what an object without it has; "" */
     bool negated;
 };
 
@@ -21,8 +23,10 @@ void field_selector_free(struct field_selector *selector)
     if (!selector)
         return;
     for (size_t i = 0; i < selector->list.len; i++) {
-        mem_free(selector->list.items[i].path);
+        mem_free(selector->list.items[i].label);
         mem_free(selector->list.items[i].value);
+        mem_free(selector->list.items[i].path);
+        mem_free(selector->list.items[i].absent);
     }
     vec_done(&selector->list);
     mem_free(selector);
@@ -83,43 +87,65 @@ static int split_term(struct sv text, struct sv *ret_path, struct sv *ret_value,
 
 static const char *const ALWAYS[] = {"metadata.name", "metadata.namespace", NULL};
 
-static bool is_listed(struct sv path, const char *const *allowed)
+/* A row reads "label", "label=path" or "label=path|absent". */
+static struct sv row_label(const char *row)
 {
-    for (; allowed && *allowed; allowed++)
-        if (sv_is(path, *allowed))
-            return true;
-    return false;
+    struct sv rest = sv_of(row);
+    return sv_cut(&rest, '=');
 }
 
-static int check_path(struct sv path, const char *const *allowed, struct err *err)
+static const char *find_row(struct sv label, const char *const *rows)
 {
-    if (is_listed(path, ALWAYS) || is_listed(path, allowed))
-        return 0;
+    for (; rows && *rows; rows++)
+        if (sv_eq(label, row_label(*rows)))
+            return *rows;
+    return NULL;
+}
+
+static int refuse_label(struct sv label, const char *const *allowed, struct err *err)
+{
     scoped_str hint = {0};
     str_addf(&hint, "supported: %s, %s", ALWAYS[0], ALWAYS[1]);
-    for (; allowed && *allowed; allowed++)
-        str_addf(&hint, ", %s", *allowed);
+    for (; allowed && *allowed; allowed++) {
+        struct sv name = row_label(*allowed);
+        str_addf(&hint, ", %.*s", (int)name.len, name.ptr);
+    }
     (void)err_set(err, -EINVAL, "field label not supported: %.*s",
-                  (int)(path.len < 200 ? path.len : 200), path.ptr);
+                  (int)(label.len < 200 ? label.len : 200), label.ptr);
     (void)err_hint(err, "%s", hint.data);
     return -EINVAL;
+}
+
+static void read_row(const char *row, struct term *term)
+{
+    struct sv rest = sv_of(row);
+    struct sv label = sv_cut(&rest, '=');
+    struct sv path = sv_cut(&rest, '|');
+    if (path.len == 0)
+        path = label;
+    term->path = mem_strndup(path.ptr, path.len);
+    term->absent = mem_strndup(rest.ptr, rest.len);
 }
 
 static int add_term(struct field_selector *selector, struct sv text, const char *const *allowed,
                     struct err *err)
 {
-    struct sv path, value;
-    bool negated;
-    int r = split_term(text, &path, &value, &negated, err);
-    if (r == 0)
-        r = check_path(path, allowed, err);
+    struct sv label, value;
+    struct term term = {0};
+    int r = split_term(text, &label, &value, &term.negated, err);
     if (r < 0)
         return r;
+    const char *row = find_row(label, ALWAYS);
+    row = row ? row : find_row(label, allowed);
+    if (row == NULL)
+        return refuse_label(label, allowed, err);
     scoped_str unescaped = {0};
     r = unescape(value, &unescaped, err);
     if (r < 0)
         return r;
-    struct term term = {mem_strndup(path.ptr, path.len), str_take(&unescaped), negated};
+    read_row(row, &term);
+    term.label = mem_strndup(label.ptr, label.len);
+    term.value = str_take(&unescaped);
     vec_push(&selector->list, term);
     return 0;
 }
@@ -140,12 +166,12 @@ int field_selector_parse(struct sv text, const char *const *allowed,
     return 0;
 }
 
-static bool equals(yyjson_val *val, const char *text)
+static bool equals(yyjson_val *val, const char *text, const char *absent)
 {
     if (yyjson_is_str(val))
         return yyjson_equals_str(val, text);
     if (!val || yyjson_is_null(val))
-        return *text == '\0'; /* what is not set is like empty text */
+        return str_eq(text, absent);
     if (yyjson_is_ctn(val))
         return false;
     scoped_str written = {0};
@@ -157,16 +183,16 @@ bool field_selector_matches(const struct field_selector *selector, yyjson_val *r
 {
     for (size_t i = 0; i < selector->list.len; i++) {
         const struct term *term = &selector->list.items[i];
-        if (equals(json_at(root, term->path), term->value) == term->negated)
+        if (equals(json_at(root, term->path), term->value, term->absent) == term->negated)
             return false;
     }
     return true;
 }
 
-const char *field_selector_exact(const struct field_selector *selector, const char *path)
+const char *field_selector_exact(const struct field_selector *selector, const char *label)
 {
     for (size_t i = 0; i < selector->list.len; i++)
-        if (!selector->list.items[i].negated && str_eq(selector->list.items[i].path, path))
+        if (!selector->list.items[i].negated && str_eq(selector->list.items[i].label, label))
             return selector->list.items[i].value;
     return NULL;
 }

@@ -13,11 +13,12 @@
 
 // clang-format off
 static const struct field EXIT_CODES_FIELDS[] = {
-    {"containerName", F_STRING, ONE,
+    {"containerName", F_STRING, ONE, .pb = 1 | PB_ZERO,
      .doc = "The container that is looked at; without it, all of them."},
-    {"operator", F_STRING, ONE, REQUIRED, .values = VALUES("In", "NotIn"),
+    {"operator", F_STRING, ONE, REQUIRED, .values = VALUES("In", "NotIn"), .pb = 2 | PB_ZERO,
      .doc = "In: an exit code is one of the values. NotIn: it is none of them, and not 0."},
     {"values", F_INT32, LIST, REQUIRED | NON_EMPTY | RANGE, .min = 1, .max = EXIT_CODES_MAX,
+     .pb = 3,
      .doc = "The exit codes, in rising order. 0 is no failure and cannot be in a list for In."},
     {0}};
 // clang-format on
@@ -55,9 +56,10 @@ static const struct type TYPE_EXIT_CODES = {
 
 // clang-format off
 static const struct field POD_CONDITION_FIELDS[] = {
-    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_QUALIFIED,
+    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_QUALIFIED, .pb = 1 | PB_ZERO,
      .doc = "Type of the pod's condition, such as DisruptionTarget."},
     {"status", F_STRING, ONE, .fallback = "\"True\"", .values = VALUES("True", "False", "Unknown"),
+     .pb = 2 | PB_ZERO,
      .doc = "Status that it must have."},
     {0}};
 static const struct type TYPE_POD_CONDITION_PATTERN = {
@@ -66,11 +68,13 @@ static const struct type TYPE_POD_CONDITION_PATTERN = {
 
 static const struct field FAILURE_RULE_FIELDS[] = {
     {"action", F_STRING, ONE, REQUIRED, .values = VALUES("FailJob", "FailIndex", "Ignore", "Count"),
+     .pb = 1 | PB_ZERO,
      .doc = "FailJob ends the Job; FailIndex gives this index up; Ignore replaces the pod without "
             "counting; Count counts as if there were no rule."},
-    {"onExitCodes", F_OBJECT, ONE, .of = &TYPE_EXIT_CODES,
+    {"onExitCodes", F_OBJECT, ONE, .of = &TYPE_EXIT_CODES, .pb = 2 | PB_ZERO,
      .doc = "The rule holds for these exit codes."},
     {"onPodConditions", F_OBJECT, LIST, RANGE, .max = RULES_MAX, .of = &TYPE_POD_CONDITION_PATTERN,
+     .pb = 3,
      .doc = "The rule holds when the pod has one of these conditions."},
     {0}};
 // clang-format on
@@ -90,7 +94,7 @@ static const struct type TYPE_FAILURE_RULE = {
 
 // clang-format off
 static const struct field FAILURE_POLICY_FIELDS[] = {
-    {"rules", F_OBJECT, LIST, REQUIRED | RANGE, .max = RULES_MAX, .of = &TYPE_FAILURE_RULE,
+    {"rules", F_OBJECT, LIST, REQUIRED | RANGE, .max = RULES_MAX, .of = &TYPE_FAILURE_RULE, .pb = 1,
      .doc = "Rules, tried in order; the first that fits counts."},
     {0}};
 static const struct type TYPE_FAILURE_POLICY = {
@@ -98,9 +102,9 @@ static const struct type TYPE_FAILURE_POLICY = {
     FAILURE_POLICY_FIELDS};
 
 static const struct field SUCCESS_RULE_FIELDS[] = {
-    {"succeededIndexes", F_STRING, ONE,
+    {"succeededIndexes", F_STRING, ONE, .pb = 1 | PB_ZERO,
      .doc = "Indexes that must have succeeded, such as 0 or 1,3-5."},
-    {"succeededCount", F_INT32, ONE, RANGE, .min = 1,
+    {"succeededCount", F_INT32, ONE, RANGE, .min = 1, .pb = 2 | PB_ZERO,
      .doc = "How many must have succeeded: of those indexes, or of all."},
     {0}};
 // clang-format on
@@ -122,7 +126,7 @@ static const struct type TYPE_SUCCESS_RULE = {
 // clang-format off
 static const struct field SUCCESS_POLICY_FIELDS[] = {
     {"rules", F_OBJECT, LIST, REQUIRED | NON_EMPTY | RANGE, .min = 1, .max = RULES_MAX,
-     .of = &TYPE_SUCCESS_RULE,
+     .of = &TYPE_SUCCESS_RULE, .pb = 1,
      .doc = "When one of them is met the Job has succeeded and its other pods are stopped."},
     {0}};
 static const struct type TYPE_SUCCESS_POLICY = {
@@ -130,79 +134,84 @@ static const struct type TYPE_SUCCESS_POLICY = {
     SUCCESS_POLICY_FIELDS};
 
 static const struct field JOB_SPEC_FIELDS[] = {
-    {"parallelism", F_INT32, ONE, RANGE,
+    {"parallelism", F_INT32, ONE, RANGE, .pb = 1 | PB_ZERO,
      .doc = "How many pods run at one time."},
-    {"completions", F_INT32, ONE, RANGE,
+    {"completions", F_INT32, ONE, RANGE, .pb = 2 | PB_ZERO,
      .doc = "How many pods must succeed. Without it: the success of any one is that of the Job, "
             "and no new pods are started."},
     {"completionMode", F_STRING, ONE, IMMUTABLE, .fallback = "\"NonIndexed\"",
-     .values = VALUES("NonIndexed", "Indexed"),
+     .values = VALUES("NonIndexed", "Indexed"), .pb = 9 | PB_ZERO,
      .doc = "Indexed: each pod has a number from 0 to completions - 1, in JOB_COMPLETION_INDEX, "
             "and each number must succeed once. NonIndexed: pods are all alike."},
-    {"suspend", F_BOOL, ONE, .fallback = "false",
+    {"suspend", F_BOOL, ONE, .fallback = "false", .pb = 10 | PB_ZERO,
      .doc = "True when the Job has no pods for now; running ones are stopped."},
-    {"activeDeadlineSeconds", F_INT64, ONE, RANGE,
+    {"activeDeadlineSeconds", F_INT64, ONE, RANGE, .pb = 3 | PB_ZERO,
      .doc = "Seconds from its start after which the Job is stopped and has failed."},
-    {"backoffLimit", F_INT32, ONE, RANGE,
+    {"backoffLimit", F_INT32, ONE, RANGE, .pb = 7 | PB_ZERO,
      .doc = "How many failures of pods the Job bears; 6 unless backoffLimitPerIndex is set."},
-    {"backoffLimitPerIndex", F_INT32, ONE, RANGE | IMMUTABLE,
+    {"backoffLimitPerIndex", F_INT32, ONE, RANGE | IMMUTABLE, .pb = 12 | PB_ZERO,
      .doc = "How many failures each index bears. Only with Indexed and restartPolicy Never."},
-    {"maxFailedIndexes", F_INT32, ONE, RANGE,
+    {"maxFailedIndexes", F_INT32, ONE, RANGE, .pb = 13 | PB_ZERO,
      .doc = "How many indexes may fail before the Job does. Only with backoffLimitPerIndex."},
-    {"podFailurePolicy", F_OBJECT, ONE, IMMUTABLE, .of = &TYPE_FAILURE_POLICY,
+    {"podFailurePolicy", F_OBJECT, ONE, IMMUTABLE, .of = &TYPE_FAILURE_POLICY, .pb = 11 | PB_ZERO,
      .doc = "What failures of pods mean for the Job, instead of just counting them."},
-    {"successPolicy", F_OBJECT, ONE, IMMUTABLE, .of = &TYPE_SUCCESS_POLICY,
+    {"successPolicy", F_OBJECT, ONE, IMMUTABLE, .of = &TYPE_SUCCESS_POLICY, .pb = 16 | PB_ZERO,
      .doc = "When the Job has succeeded though not all indexes have. Only with Indexed."},
     {"podReplacementPolicy", F_STRING, ONE, .values = VALUES("TerminatingOrFailed", "Failed"),
+     .pb = 14 | PB_ZERO,
      .doc = "When a new pod takes the place of an old one: as soon as that one is being stopped "
             "(TerminatingOrFailed), or only when it has ended (Failed)."},
-    {"ttlSecondsAfterFinished", F_INT32, ONE, RANGE,
+    {"ttlSecondsAfterFinished", F_INT32, ONE, RANGE, .pb = 8 | PB_ZERO,
      .doc = "Seconds after its end until the Job is deleted; without it, it stays."},
     {"managedBy", F_STRING, ONE, RANGE | IMMUTABLE, .max = 63, .format = FMT_QUALIFIED,
+     .pb = 15 | PB_ZERO,
      .doc = "The controller that works on this Job, as domain/name, instead of the built-in one."},
-    {"manualSelector", F_BOOL, ONE, .fallback = "false",
+    {"manualSelector", F_BOOL, ONE, .fallback = "false", .pb = 5 | PB_ZERO,
      .doc = "True when selector is given by hand. Then it is yours to see that it is unique."},
-    {"selector", F_OBJECT, ONE, IMMUTABLE, .of = &TYPE_LABEL_SELECTOR,
+    {"selector", F_OBJECT, ONE, IMMUTABLE, .of = &TYPE_LABEL_SELECTOR, .pb = 4 | PB_ZERO,
      .doc = "The Job's pods. Made by the server; leave it out."},
-    {"template", F_OBJECT, ONE, REQUIRED, .of = &TYPE_POD_TEMPLATE_SPEC,
+    {"template", F_OBJECT, ONE, REQUIRED, .of = &TYPE_POD_TEMPLATE_SPEC, .pb = 6 | PB_ZERO,
      .doc = "The pattern of the pods. Its restartPolicy must be OnFailure or Never."},
     {0}};
 
 static const struct field JOB_CONDITION_FIELDS[] = {
-    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO,
      .doc = "Complete, Failed, Suspended, FailureTarget or SuccessCriteriaMet."},
     {"status", F_STRING, ONE, REQUIRED, .values = VALUES("True", "False", "Unknown"),
+     .pb = 2 | PB_ZERO,
      .doc = "True, False or Unknown."},
-    {"lastProbeTime", F_TIME, ONE, .doc = "When this was last looked at."},
-    {"lastTransitionTime", F_TIME, ONE, .doc = "When the status last changed."},
-    {"reason", F_STRING, ONE, .doc = "One word: why the status is what it is."},
-    {"message", F_STRING, ONE, .doc = "The same for people."},
+    {"lastProbeTime", F_TIME, ONE, .pb = 3, .doc = "When this was last looked at."},
+    {"lastTransitionTime", F_TIME, ONE, .pb = 4, .doc = "When the status last changed."},
+    {"reason", F_STRING, ONE, .pb = 5, .doc = "One word: why the status is what it is."},
+    {"message", F_STRING, ONE, .pb = 6, .doc = "The same for people."},
     {0}};
 static const struct type TYPE_JOB_CONDITION = {
     BATCH_V1("JobCondition"), "One aspect of the Job's state, and since when it is so.",
     JOB_CONDITION_FIELDS};
 
 static const struct field UNCOUNTED_FIELDS[] = {
-    {"succeeded", F_STRING, LIST, .doc = "Uids of pods that succeeded."},
-    {"failed", F_STRING, LIST, .doc = "Uids of pods that failed."},
+    {"succeeded", F_STRING, LIST, .pb = 1, .doc = "Uids of pods that succeeded."},
+    {"failed", F_STRING, LIST, .pb = 2, .doc = "Uids of pods that failed."},
     {0}};
 static const struct type TYPE_UNCOUNTED = {
     BATCH_V1("UncountedTerminatedPods"), "Pods that have ended and are not in the counts yet.",
     UNCOUNTED_FIELDS};
 
 static const struct field JOB_STATUS_FIELDS[] = {
-    {"conditions", F_OBJECT, LIST, MERGE, .of = &TYPE_JOB_CONDITION, .merge_key = "type",
+    {"conditions", F_OBJECT, LIST, MERGE, .of = &TYPE_JOB_CONDITION, .merge_key = "type", .pb = 1,
      .doc = "How far the Job has come."},
-    {"startTime", F_TIME, ONE, .doc = "When the Job began, or went on after it was suspended."},
-    {"completionTime", F_TIME, ONE, .doc = "When the Job succeeded."},
-    {"active", F_INT32, ONE, RANGE, .doc = "Pods that wait or run."},
-    {"ready", F_INT32, ONE, RANGE, .doc = "Pods that are ready."},
-    {"terminating", F_INT32, ONE, RANGE, .doc = "Pods that are being stopped."},
-    {"succeeded", F_INT32, ONE, RANGE, .doc = "Pods that succeeded."},
-    {"failed", F_INT32, ONE, RANGE, .doc = "Pods that failed."},
-    {"completedIndexes", F_STRING, ONE, .doc = "Indexes that succeeded, such as 1,3-5."},
-    {"failedIndexes", F_STRING, ONE, .doc = "Indexes that were given up, such as 1,3-5."},
-    {"uncountedTerminatedPods", F_OBJECT, ONE, .of = &TYPE_UNCOUNTED,
+    {"startTime", F_TIME, ONE, .pb = 2,
+     .doc = "When the Job began, or went on after it was suspended."},
+    {"completionTime", F_TIME, ONE, .pb = 3, .doc = "When the Job succeeded."},
+    {"active", F_INT32, ONE, RANGE, .pb = 4, .doc = "Pods that wait or run."},
+    {"ready", F_INT32, ONE, RANGE, .pb = 9 | PB_ZERO, .doc = "Pods that are ready."},
+    {"terminating", F_INT32, ONE, RANGE, .pb = 11 | PB_ZERO, .doc = "Pods that are being stopped."},
+    {"succeeded", F_INT32, ONE, RANGE, .pb = 5, .doc = "Pods that succeeded."},
+    {"failed", F_INT32, ONE, RANGE, .pb = 6, .doc = "Pods that failed."},
+    {"completedIndexes", F_STRING, ONE, .pb = 7, .doc = "Indexes that succeeded, such as 1,3-5."},
+    {"failedIndexes", F_STRING, ONE, .pb = 10 | PB_ZERO,
+     .doc = "Indexes that were given up, such as 1,3-5."},
+    {"uncountedTerminatedPods", F_OBJECT, ONE, .of = &TYPE_UNCOUNTED, .pb = 8 | PB_ZERO,
      .doc = "Pods that have ended and are not in the counts yet."},
     {0}};
 // clang-format on
@@ -409,7 +418,7 @@ const struct type TYPE_JOB_SPEC = {
 // clang-format off
 static const struct field JOB_TEMPLATE_SPEC_FIELDS[] = {
     FIELD_METADATA,
-    {"spec", F_OBJECT, ONE, REQUIRED, .of = &TYPE_JOB_SPEC,
+    {"spec", F_OBJECT, ONE, REQUIRED, .of = &TYPE_JOB_SPEC, .pb = 2,
      .doc = "What the Jobs run, how often, and how they bear failures."},
     {0}};
 // clang-format on

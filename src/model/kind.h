@@ -37,7 +37,9 @@ struct kind {
     const struct type *type;
     const struct column *columns;
     const struct kind_scale *scale;
-    /* Field selectors beyond metadata.name and metadata.namespace, NULL-terminated. */
+    /* Field selectors beyond metadata.name and metadata.namespace, NULL-terminated: "label" where
+     * the label is the path of the value, else "label=path"; "label=path|absent" when an object
+     * without the field counts as having that value. */
     const char *const *selectable;
     /* Called before an object is stored for the first time: initial status, generated fields. */
     void (*prepare)(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now);
@@ -59,7 +61,7 @@ const char *kind_api_version(const struct kind *kind, char out[128]); /* "batch/
 bool kind_in_category(const struct kind *kind, const char *category);
 
 /* metadata, shared by all kinds. */
-extern const struct type TYPE_OBJECT_META, TYPE_LABEL_SELECTOR, TYPE_CONDITION;
+extern const struct type TYPE_OBJECT_META, TYPE_LABEL_SELECTOR, TYPE_CONDITION, TYPE_REFERENCE;
 
 /* The typed view of metadata; points into the document it was decoded from. */
 struct meta {
@@ -82,7 +84,7 @@ struct meta {
 #define FIELD_METADATA                                                                             \
     {                                                                                              \
         "metadata", F_OBJECT, ONE,                                                                 \
-            .of = &TYPE_OBJECT_META,                                                               \
+            .of = &TYPE_OBJECT_META, .pb = 1,                                                      \
             .doc = "Name, namespace, labels and what else all objects have."                       \
     }
 

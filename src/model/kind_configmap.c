@@ -10,11 +10,11 @@
 static const struct field CONFIGMAP_FIELDS[] = {
     FIELDS_TYPE_META,
     FIELD_METADATA,
-    {"data", F_STRING, MAP, KEY_FORMAT, .format = FMT_CONFIG_KEY,
+    {"data", F_STRING, MAP, KEY_FORMAT, .format = FMT_CONFIG_KEY, .pb = 2,
      .doc = "Entries that are text."},
-    {"binaryData", F_BYTES, MAP, KEY_FORMAT, .format = FMT_CONFIG_KEY,
+    {"binaryData", F_BYTES, MAP, KEY_FORMAT, .format = FMT_CONFIG_KEY, .pb = 3,
      .doc = "Entries of any bytes, in base64. No key may be in data as well."},
-    {"immutable", F_BOOL, ONE,
+    {"immutable", F_BOOL, ONE, .pb = 4 | PB_ZERO,
      .doc = "True when nothing of it may change any more; this cannot be taken back."},
     {0}};
 // clang-format on

@@ -7,28 +7,28 @@
 
 // clang-format off
 static const struct field REFERENCE_FIELDS[] = {
-    {"kind", F_STRING, ONE, .doc = "Kind of the object."},
-    {"namespace", F_STRING, ONE, .doc = "Its namespace."},
-    {"name", F_STRING, ONE, .doc = "Its name."},
-    {"uid", F_STRING, ONE, .doc = "Its uid."},
-    {"apiVersion", F_STRING, ONE, .doc = "Group and version of its schema."},
-    {"resourceVersion", F_STRING, ONE, .doc = "The revision of it that is meant."},
-    {"fieldPath", F_STRING, ONE,
+    {"kind", F_STRING, ONE, .pb = 1, .doc = "Kind of the object."},
+    {"namespace", F_STRING, ONE, .pb = 2, .doc = "Its namespace."},
+    {"name", F_STRING, ONE, .pb = 3, .doc = "Its name."},
+    {"uid", F_STRING, ONE, .pb = 4, .doc = "Its uid."},
+    {"apiVersion", F_STRING, ONE, .pb = 5, .doc = "Group and version of its schema."},
+    {"resourceVersion", F_STRING, ONE, .pb = 6, .doc = "The revision of it that is meant."},
+    {"fieldPath", F_STRING, ONE, .pb = 7,
      .doc = "The part of it that is meant, such as spec.containers{main}."},
     {0}};
-static const struct type TYPE_REFERENCE = {
+const struct type TYPE_REFERENCE = {
     CORE_V1("ObjectReference"), "Names an object or a part of one.", REFERENCE_FIELDS};
 
 static const struct field SOURCE_FIELDS[] = {
-    {"component", F_STRING, ONE, .doc = "The program that reports it."},
-    {"host", F_STRING, ONE, .doc = "The node on which that program runs."},
+    {"component", F_STRING, ONE, .pb = 1, .doc = "The program that reports it."},
+    {"host", F_STRING, ONE, .pb = 2, .doc = "The node on which that program runs."},
     {0}};
 static const struct type TYPE_SOURCE = {
     CORE_V1("EventSource"), "Who reports an event.", SOURCE_FIELDS};
 
 static const struct field SERIES_FIELDS[] = {
-    {"count", F_INT32, ONE, .doc = "How often it has happened."},
-    {"lastObservedTime", F_MICRO_TIME, ONE, .doc = "When it last happened."},
+    {"count", F_INT32, ONE, .pb = 1, .doc = "How often it has happened."},
+    {"lastObservedTime", F_MICRO_TIME, ONE, .pb = 2, .doc = "When it last happened."},
     {0}};
 static const struct type TYPE_SERIES = {
     CORE_V1("EventSeries"), "The same thing again and again.", SERIES_FIELDS};
@@ -36,25 +36,28 @@ static const struct type TYPE_SERIES = {
 static const struct field EVENT_FIELDS[] = {
     FIELDS_TYPE_META,
     FIELD_METADATA,
-    {"involvedObject", F_OBJECT, ONE, REQUIRED, .of = &TYPE_REFERENCE,
+    {"involvedObject", F_OBJECT, ONE, REQUIRED, .of = &TYPE_REFERENCE, .pb = 2 | PB_ZERO,
      .doc = "The object that it happened to."},
-    {"reason", F_STRING, ONE, RANGE, .max = 128,
+    {"reason", F_STRING, ONE, RANGE, .max = 128, .pb = 3,
      .doc = "One CamelCase word: what happened, such as Started."},
-    {"message", F_STRING, ONE, RANGE, .max = 1024,
+    {"message", F_STRING, ONE, RANGE, .max = 1024, .pb = 4,
      .doc = "The same for people, with the particulars."},
-    {"source", F_OBJECT, ONE, .of = &TYPE_SOURCE, .doc = "Who reports it."},
-    {"firstTimestamp", F_TIME, ONE, .doc = "When it happened for the first time."},
-    {"lastTimestamp", F_TIME, ONE, .doc = "When it last happened."},
-    {"count", F_INT32, ONE, .doc = "How often it has happened."},
-    {"type", F_STRING, ONE, .doc = "Normal or Warning."},
-    {"eventTime", F_MICRO_TIME, ONE, .doc = "When it happened, for events in the newer form."},
-    {"series", F_OBJECT, ONE, .of = &TYPE_SERIES,
+    {"source", F_OBJECT, ONE, .of = &TYPE_SOURCE, .pb = 5, .doc = "Who reports it."},
+    {"firstTimestamp", F_TIME, ONE, .pb = 6, .doc = "When it happened for the first time."},
+    {"lastTimestamp", F_TIME, ONE, .pb = 7, .doc = "When it last happened."},
+    {"count", F_INT32, ONE, .pb = 8, .doc = "How often it has happened."},
+    {"type", F_STRING, ONE, .pb = 9, .doc = "Normal or Warning."},
+    {"eventTime", F_MICRO_TIME, ONE, .pb = 10,
+     .doc = "When it happened, for events in the newer form."},
+    {"series", F_OBJECT, ONE, .of = &TYPE_SERIES, .pb = 11 | PB_ZERO,
      .doc = "For events in the newer form that happen again and again."},
-    {"action", F_STRING, ONE, .doc = "What was done about the object, or failed."},
-    {"related", F_OBJECT, ONE, .of = &TYPE_REFERENCE,
+    {"action", F_STRING, ONE, .pb = 12, .doc = "What was done about the object, or failed."},
+    {"related", F_OBJECT, ONE, .of = &TYPE_REFERENCE, .pb = 13 | PB_ZERO,
      .doc = "Another object that has to do with it."},
-    {"reportingComponent", F_STRING, ONE, .doc = "The program that reports it, as domain/name."},
-    {"reportingInstance", F_STRING, ONE, .doc = "Which instance of that program."},
+    {"reportingComponent", F_STRING, ONE, .pb = 14 | PB_ZERO,
+     .doc = "The program that reports it, as domain/name."},
+    {"reportingInstance", F_STRING, ONE, .pb = 15 | PB_ZERO,
+     .doc = "Which instance of that program."},
     {0}};
 // clang-format on
 
@@ -202,8 +205,8 @@ const struct kind KIND_EVENT = {
     .name_format = FMT_DNS_SUBDOMAIN,
     .type = &TYPE_EVENT,
     .columns = COLUMNS,
-    .selectable =
-        VALUES("involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
-               "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
-               "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"),
+    .selectable = VALUES("involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
+                         "involvedObject.uid", "involvedObject.apiVersion",
+                         "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+                         "reportingComponent", "source=source.component", "type"),
 };

@@ -11,9 +11,9 @@
 static const struct field JOB_FIELDS[] = {
     FIELDS_TYPE_META,
     FIELD_METADATA,
-    {"spec", F_OBJECT, ONE, REQUIRED, .of = &TYPE_JOB_SPEC,
+    {"spec", F_OBJECT, ONE, REQUIRED, .of = &TYPE_JOB_SPEC, .pb = 2,
      .doc = "What the Job runs, how often, and how it bears failures."},
-    {"status", F_OBJECT, ONE, .of = &TYPE_JOB_STATUS,
+    {"status", F_OBJECT, ONE, .of = &TYPE_JOB_STATUS, .pb = 3,
      .doc = "How far the Job has come."},
     {0}};
 // clang-format on
@@ -268,7 +268,7 @@ const struct kind KIND_JOB = {
     .type = &TYPE_JOB,
     .columns = COLUMNS,
     .scale = &SCALE,
-    .selectable = VALUES("status.successful"),
+    .selectable = VALUES("status.successful=status.succeeded|0"),
     .prepare = job_prepare,
     .prepare_update = job_prepare_update,
 };

@@ -7,19 +7,19 @@
 
 // clang-format off
 static const struct field SPEC_FIELDS[] = {
-    {"holderIdentity", F_STRING, ONE,
+    {"holderIdentity", F_STRING, ONE, .pb = 1 | PB_ZERO,
      .doc = "Who holds the lease; empty when it is free."},
-    {"leaseDurationSeconds", F_INT32, ONE, RANGE, .min = 1,
+    {"leaseDurationSeconds", F_INT32, ONE, RANGE, .min = 1, .pb = 2 | PB_ZERO,
      .doc = "Seconds after renewTime from which others may take it."},
-    {"acquireTime", F_MICRO_TIME, ONE,
+    {"acquireTime", F_MICRO_TIME, ONE, .pb = 3,
      .doc = "When the present holder took it."},
-    {"renewTime", F_MICRO_TIME, ONE,
+    {"renewTime", F_MICRO_TIME, ONE, .pb = 4,
      .doc = "When the present holder last said that it is alive."},
-    {"leaseTransitions", F_INT32, ONE, RANGE,
+    {"leaseTransitions", F_INT32, ONE, RANGE, .pb = 5 | PB_ZERO,
      .doc = "How often the lease went from one holder to another."},
-    {"strategy", F_STRING, ONE,
+    {"strategy", F_STRING, ONE, .pb = 6 | PB_ZERO,
      .doc = "How a holder is chosen by coordinated election; kept, not used."},
-    {"preferredHolder", F_STRING, ONE,
+    {"preferredHolder", F_STRING, ONE, .pb = 7 | PB_ZERO,
      .doc = "To whom the holder should hand over; kept, not used."},
     {0}};
 static const struct type TYPE_LEASE_SPEC = {
@@ -28,7 +28,8 @@ static const struct type TYPE_LEASE_SPEC = {
 static const struct field LEASE_FIELDS[] = {
     FIELDS_TYPE_META,
     FIELD_METADATA,
-    {"spec", F_OBJECT, ONE, .of = &TYPE_LEASE_SPEC, .doc = "Who holds the lease and until when."},
+    {"spec", F_OBJECT, ONE, .of = &TYPE_LEASE_SPEC, .pb = 2,
+     .doc = "Who holds the lease and until when."},
     {0}};
 
 static const struct type TYPE_LEASE = {

@@ -8,18 +8,20 @@
 
 // clang-format off
 static const struct field CONDITION_FIELDS[] = {
-    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY, .doc = "What still keeps the namespace."},
+    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO,
+     .doc = "What still keeps the namespace."},
     {"status", F_STRING, ONE, REQUIRED, .values = VALUES("True", "False", "Unknown"),
+     .pb = 2 | PB_ZERO,
      .doc = "True, False or Unknown."},
-    {"lastTransitionTime", F_TIME, ONE, .doc = "When the status last changed."},
-    {"reason", F_STRING, ONE, .doc = "One word: why the status is what it is."},
-    {"message", F_STRING, ONE, .doc = "The same for people."},
+    {"lastTransitionTime", F_TIME, ONE, .pb = 4, .doc = "When the status last changed."},
+    {"reason", F_STRING, ONE, .pb = 5, .doc = "One word: why the status is what it is."},
+    {"message", F_STRING, ONE, .pb = 6, .doc = "The same for people."},
     {0}};
 static const struct type TYPE_NAMESPACE_CONDITION = {
     CORE_V1("NamespaceCondition"), "One aspect of the namespace's state.", CONDITION_FIELDS};
 
 static const struct field SPEC_FIELDS[] = {
-    {"finalizers", F_STRING, LIST,
+    {"finalizers", F_STRING, LIST, .pb = 1,
      .doc = "Who still has to clean up before a deleted namespace may go. \"kubernetes\" stays "
             "until nothing is left in it."},
     {0}};
@@ -27,9 +29,10 @@ static const struct type TYPE_NAMESPACE_SPEC = {
     CORE_V1("NamespaceSpec"), "What the namespace still waits for.", SPEC_FIELDS};
 
 static const struct field STATUS_FIELDS[] = {
-    {"phase", F_STRING, ONE, .values = VALUES("Active", "Terminating"),
+    {"phase", F_STRING, ONE, .values = VALUES("Active", "Terminating"), .pb = 1,
      .doc = "Active, or Terminating once deletion was asked for."},
     {"conditions", F_OBJECT, LIST, MERGE, .of = &TYPE_NAMESPACE_CONDITION, .merge_key = "type",
+     .pb = 2,
      .doc = "What still keeps a namespace that is being deleted."},
     {0}};
 static const struct type TYPE_NAMESPACE_STATUS = {
@@ -38,8 +41,9 @@ static const struct type TYPE_NAMESPACE_STATUS = {
 static const struct field NAMESPACE_FIELDS[] = {
     FIELDS_TYPE_META,
     FIELD_METADATA,
-    {"spec", F_OBJECT, ONE, .of = &TYPE_NAMESPACE_SPEC, .doc = "What the namespace waits for."},
-    {"status", F_OBJECT, ONE, .of = &TYPE_NAMESPACE_STATUS, .doc = "How it is."},
+    {"spec", F_OBJECT, ONE, .of = &TYPE_NAMESPACE_SPEC, .pb = 2,
+     .doc = "What the namespace waits for."},
+    {"status", F_OBJECT, ONE, .of = &TYPE_NAMESPACE_STATUS, .pb = 3, .doc = "How it is."},
     {0}};
 
 static const struct column COLUMNS[] = {

@@ -7,114 +7,117 @@
 
 // clang-format off
 static const struct field TAINT_FIELDS[] = {
-    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_QUALIFIED,
+    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_QUALIFIED, .pb = 1 | PB_ZERO,
      .doc = "Key by which pods tolerate it."},
-    {"value", F_STRING, ONE, .format = FMT_LABEL_VALUE,
+    {"value", F_STRING, ONE, .format = FMT_LABEL_VALUE, .pb = 2,
      .doc = "Value that belongs to the key."},
     {"effect", F_STRING, ONE, REQUIRED,
-     .values = VALUES("NoSchedule", "PreferNoSchedule", "NoExecute"),
+     .values = VALUES("NoSchedule", "PreferNoSchedule", "NoExecute"), .pb = 3 | PB_ZERO,
      .doc = "For pods that do not tolerate it: NoSchedule, none is placed here; "
             "PreferNoSchedule, only when there is no other node; NoExecute, running ones go too."},
-    {"timeAdded", F_TIME, ONE,
+    {"timeAdded", F_TIME, ONE, .pb = 4,
      .doc = "When a NoExecute taint was added."},
     {0}};
 static const struct type TYPE_TAINT = {
     CORE_V1("Taint"), "Keeps pods away from a node.", TAINT_FIELDS};
 
 static const struct field SPEC_FIELDS[] = {
-    {"unschedulable", F_BOOL, ONE,
+    {"unschedulable", F_BOOL, ONE, .pb = 4,
      .doc = "True (kubectl cordon) when no new pods are placed here."},
-    {"taints", F_OBJECT, LIST, .of = &TYPE_TAINT,
+    {"taints", F_OBJECT, LIST, .of = &TYPE_TAINT, .pb = 5,
      .doc = "Keep pods away that do not tolerate them."},
-    {"podCIDR", F_STRING, ONE,
+    {"podCIDR", F_STRING, ONE, .pb = 1,
      .doc = "Addresses for the node's pods."},
-    {"podCIDRs", F_STRING, LIST, MERGE,
+    {"podCIDRs", F_STRING, LIST, MERGE, .pb = 7,
      .doc = "The same for several families of addresses; the first is podCIDR."},
-    {"providerID", F_STRING, ONE,
+    {"providerID", F_STRING, ONE, .pb = 3,
      .doc = "The machine's name with its cloud."},
-    {"externalID", F_STRING, ONE,
+    {"externalID", F_STRING, ONE, .pb = 2,
      .doc = "No longer used; accepted from old clients."},
-    {"configSource", F_ANY, ONE,
+    {"configSource", F_ANY, ONE, .pb = 6,
      .doc = "No longer used; accepted from old clients."},
     {0}};
 
 static const struct field NODE_CONDITION_FIELDS[] = {
-    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO,
      .doc = "Ready, MemoryPressure, DiskPressure, PIDPressure and so on."},
     {"status", F_STRING, ONE, REQUIRED, .values = VALUES("True", "False", "Unknown"),
+     .pb = 2 | PB_ZERO,
      .doc = "True, False, or Unknown when the node is silent."},
-    {"lastHeartbeatTime", F_TIME, ONE, .doc = "When the node last said so."},
-    {"lastTransitionTime", F_TIME, ONE, .doc = "When the status last changed."},
-    {"reason", F_STRING, ONE, .doc = "One word: why the status is what it is."},
-    {"message", F_STRING, ONE, .doc = "The same for people."},
+    {"lastHeartbeatTime", F_TIME, ONE, .pb = 3, .doc = "When the node last said so."},
+    {"lastTransitionTime", F_TIME, ONE, .pb = 4, .doc = "When the status last changed."},
+    {"reason", F_STRING, ONE, .pb = 5, .doc = "One word: why the status is what it is."},
+    {"message", F_STRING, ONE, .pb = 6, .doc = "The same for people."},
     {0}};
 static const struct type TYPE_NODE_CONDITION = {
     CORE_V1("NodeCondition"), "One aspect of the node's state, and since when it is so.",
     NODE_CONDITION_FIELDS};
 
 static const struct field ADDRESS_FIELDS[] = {
-    {"type", F_STRING, ONE, REQUIRED,
+    {"type", F_STRING, ONE, REQUIRED, .pb = 1 | PB_ZERO,
      .doc = "Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS."},
-    {"address", F_STRING, ONE, REQUIRED, .doc = "The address or name."},
+    {"address", F_STRING, ONE, REQUIRED, .pb = 2 | PB_ZERO, .doc = "The address or name."},
     {0}};
 static const struct type TYPE_ADDRESS = {
     CORE_V1("NodeAddress"), "A way to reach the node.", ADDRESS_FIELDS};
 
 static const struct field ENDPOINT_FIELDS[] = {
-    {"Port", F_INT32, ONE, .doc = "Port on which it listens."},
+    {"Port", F_INT32, ONE, .pb = 1 | PB_ZERO, .doc = "Port on which it listens."},
     {0}};
 static const struct type TYPE_ENDPOINT = {
     CORE_V1("DaemonEndpoint"), "Where a daemon of the node listens.", ENDPOINT_FIELDS};
 static const struct field ENDPOINTS_FIELDS[] = {
-    {"kubeletEndpoint", F_OBJECT, ONE, .of = &TYPE_ENDPOINT,
+    {"kubeletEndpoint", F_OBJECT, ONE, .of = &TYPE_ENDPOINT, .pb = 1,
      .doc = "Where the program that runs the pods listens."},
     {0}};
 static const struct type TYPE_ENDPOINTS = {
     CORE_V1("NodeDaemonEndpoints"), "Where the node's daemons listen.", ENDPOINTS_FIELDS};
 
 static const struct field INFO_FIELDS[] = {
-    {"machineID", F_STRING, ONE, .doc = "The machine's id."},
-    {"systemUUID", F_STRING, ONE, .doc = "The machine's UUID."},
-    {"bootID", F_STRING, ONE, .doc = "Changes with each boot."},
-    {"kernelVersion", F_STRING, ONE, .doc = "Version of the kernel."},
-    {"osImage", F_STRING, ONE, .doc = "Name of the distribution."},
-    {"containerRuntimeVersion", F_STRING, ONE,
+    {"machineID", F_STRING, ONE, .pb = 1 | PB_ZERO, .doc = "The machine's id."},
+    {"systemUUID", F_STRING, ONE, .pb = 2 | PB_ZERO, .doc = "The machine's UUID."},
+    {"bootID", F_STRING, ONE, .pb = 3 | PB_ZERO, .doc = "Changes with each boot."},
+    {"kernelVersion", F_STRING, ONE, .pb = 4 | PB_ZERO, .doc = "Version of the kernel."},
+    {"osImage", F_STRING, ONE, .pb = 5 | PB_ZERO, .doc = "Name of the distribution."},
+    {"containerRuntimeVersion", F_STRING, ONE, .pb = 6 | PB_ZERO,
      .doc = "What runs the containers, as name://version."},
-    {"kubeletVersion", F_STRING, ONE, .doc = "Version of the program that runs the pods."},
-    {"kubeProxyVersion", F_STRING, ONE, .doc = "No longer used."},
-    {"operatingSystem", F_STRING, ONE, .doc = "Such as linux."},
-    {"architecture", F_STRING, ONE, .doc = "Such as amd64."},
-    {"swap", F_ANY, ONE, .doc = "How much swap there is."},
+    {"kubeletVersion", F_STRING, ONE, .pb = 7 | PB_ZERO,
+     .doc = "Version of the program that runs the pods."},
+    {"kubeProxyVersion", F_STRING, ONE, .pb = 8 | PB_ZERO, .doc = "No longer used."},
+    {"operatingSystem", F_STRING, ONE, .pb = 9 | PB_ZERO, .doc = "Such as linux."},
+    {"architecture", F_STRING, ONE, .pb = 10 | PB_ZERO, .doc = "Such as amd64."},
+    {"swap", F_ANY, ONE, .pb = 11, .doc = "How much swap there is."},
     {0}};
 static const struct type TYPE_INFO = {
     CORE_V1("NodeSystemInfo"), "What the machine is and runs.", INFO_FIELDS};
 
 static const struct field IMAGE_FIELDS[] = {
-    {"names", F_STRING, LIST, .doc = "Names of the image."},
-    {"sizeBytes", F_INT64, ONE, .doc = "Its size."},
+    {"names", F_STRING, LIST, .pb = 1, .doc = "Names of the image."},
+    {"sizeBytes", F_INT64, ONE, .pb = 2, .doc = "Its size."},
     {0}};
 static const struct type TYPE_IMAGE = {
     CORE_V1("ContainerImage"), "An image that the node has.", IMAGE_FIELDS};
 
 static const struct field STATUS_FIELDS[] = {
-    {"capacity", F_QUANTITY, MAP, RANGE, .doc = "What the node has: cpu, memory, pods, devices."},
-    {"allocatable", F_QUANTITY, MAP, RANGE, .doc = "What of it pods may use."},
-    {"phase", F_STRING, ONE, .doc = "No longer used."},
-    {"conditions", F_OBJECT, LIST, MERGE, .of = &TYPE_NODE_CONDITION, .merge_key = "type",
+    {"capacity", F_QUANTITY, MAP, RANGE, .pb = 1,
+     .doc = "What the node has: cpu, memory, pods, devices."},
+    {"allocatable", F_QUANTITY, MAP, RANGE, .pb = 2, .doc = "What of it pods may use."},
+    {"phase", F_STRING, ONE, .pb = 3, .doc = "No longer used."},
+    {"conditions", F_OBJECT, LIST, MERGE, .of = &TYPE_NODE_CONDITION, .merge_key = "type", .pb = 4,
      .doc = "How the node is."},
     {"addresses", F_OBJECT, LIST, MERGE | KEY_MAY_REPEAT, .of = &TYPE_ADDRESS,
-     .merge_key = "type",
+     .merge_key = "type", .pb = 5,
      .doc = "Ways to reach the node."},
-    {"daemonEndpoints", F_OBJECT, ONE, .of = &TYPE_ENDPOINTS,
+    {"daemonEndpoints", F_OBJECT, ONE, .of = &TYPE_ENDPOINTS, .pb = 6,
      .doc = "Where the node's daemons listen."},
-    {"nodeInfo", F_OBJECT, ONE, .of = &TYPE_INFO, .doc = "What the machine is and runs."},
-    {"images", F_OBJECT, LIST, .of = &TYPE_IMAGE, .doc = "Images that the node has."},
-    {"volumesInUse", F_STRING, LIST, .doc = "Volumes that are mounted."},
-    {"volumesAttached", F_ANY, LIST, .doc = "Volumes that are attached."},
-    {"config", F_ANY, ONE, .doc = "No longer used."},
-    {"runtimeHandlers", F_ANY, LIST, .doc = "Runtimes that the node offers."},
-    {"features", F_ANY, ONE, .doc = "What the node's runtime can do."},
-    {"declaredFeatures", F_STRING, LIST, .doc = "Features that the node says it has."},
+    {"nodeInfo", F_OBJECT, ONE, .of = &TYPE_INFO, .pb = 7, .doc = "What the machine is and runs."},
+    {"images", F_OBJECT, LIST, .of = &TYPE_IMAGE, .pb = 8, .doc = "Images that the node has."},
+    {"volumesInUse", F_STRING, LIST, .pb = 9, .doc = "Volumes that are mounted."},
+    {"volumesAttached", F_ANY, LIST, .pb = 10, .doc = "Volumes that are attached."},
+    {"config", F_ANY, ONE, .pb = 11, .doc = "No longer used."},
+    {"runtimeHandlers", F_ANY, LIST, .pb = 12, .doc = "Runtimes that the node offers."},
+    {"features", F_ANY, ONE, .pb = 13, .doc = "What the node's runtime can do."},
+    {"declaredFeatures", F_STRING, LIST, .pb = 14, .doc = "Features that the node says it has."},
     {0}};
 static const struct type TYPE_NODE_STATUS = {
     CORE_V1("NodeStatus"), "What is known of the node.", STATUS_FIELDS};
@@ -152,9 +155,9 @@ static const struct type TYPE_NODE_SPEC = {
 static const struct field NODE_FIELDS[] = {
     FIELDS_TYPE_META,
     FIELD_METADATA,
-    {"spec", F_OBJECT, ONE, .of = &TYPE_NODE_SPEC, .fallback = "{}",
+    {"spec", F_OBJECT, ONE, .of = &TYPE_NODE_SPEC, .fallback = "{}", .pb = 2,
      .doc = "How the node is to be used."},
-    {"status", F_OBJECT, ONE, .of = &TYPE_NODE_STATUS,
+    {"status", F_OBJECT, ONE, .of = &TYPE_NODE_STATUS, .pb = 3,
      .doc = "What is known of the node; written by itself."},
     {0}};
 static const struct type TYPE_NODE = {
@@ -296,5 +299,5 @@ const struct kind KIND_NODE = {
     .name_format = FMT_DNS_SUBDOMAIN,
     .type = &TYPE_NODE,
     .columns = COLUMNS,
-    .selectable = VALUES("spec.unschedulable"),
+    .selectable = VALUES("spec.unschedulable=spec.unschedulable|false"),
 };

@@ -8,9 +8,9 @@
 static const struct field POD_FIELDS[] = {
     FIELDS_TYPE_META,
     FIELD_METADATA,
-    {"spec", F_OBJECT, ONE, REQUIRED, .of = &TYPE_POD_SPEC,
+    {"spec", F_OBJECT, ONE, REQUIRED, .of = &TYPE_POD_SPEC, .pb = 2,
      .doc = "What the pod is made of and what it needs."},
-    {"status", F_OBJECT, ONE, .of = &TYPE_POD_STATUS,
+    {"status", F_OBJECT, ONE, .of = &TYPE_POD_STATUS, .pb = 3,
      .doc = "What is known of the pod; written by its node."},
     {0}};
 // clang-format on
@@ -275,7 +275,7 @@ const struct kind KIND_POD = {
     .type = &TYPE_POD,
     .columns = POD_COLUMNS,
     .selectable = VALUES("spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
-                         "spec.serviceAccountName", "spec.hostNetwork", "status.phase",
-                         "status.podIP", "status.nominatedNodeName"),
+                         "spec.serviceAccountName", "spec.hostNetwork=spec.hostNetwork|false",
+                         "status.phase", "status.podIP", "status.nominatedNodeName"),
     .prepare = pod_prepare,
 };

@@ -9,17 +9,17 @@
 
 // clang-format off
 static const struct field OWNER_REFERENCE_FIELDS[] = {
-    {"apiVersion", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"apiVersion", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 5 | PB_ZERO,
      .doc = "Group and version of the owner, such as batch/v1."},
-    {"kind", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"kind", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO,
      .doc = "Kind of the owner."},
-    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 3 | PB_ZERO,
      .doc = "Name of the owner."},
-    {"uid", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"uid", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 4 | PB_ZERO,
      .doc = "The owner's uid. A new object of the same name is not the same owner."},
-    {"controller", F_BOOL, ONE,
+    {"controller", F_BOOL, ONE, .pb = 6 | PB_ZERO,
      .doc = "True for the one owner that manages this object."},
-    {"blockOwnerDeletion", F_BOOL, ONE,
+    {"blockOwnerDeletion", F_BOOL, ONE, .pb = 7 | PB_ZERO,
      .doc = "True when a foreground deletion of the owner has to wait for this object."},
     {0}};
 
@@ -28,44 +28,61 @@ static const struct type TYPE_OWNER_REFERENCE = {
     "An object to which this one belongs: when the last owner is gone, this one is deleted.",
     OWNER_REFERENCE_FIELDS};
 
+static const struct field MANAGED_FIELDS_FIELDS[] = {
+    {"manager", F_STRING, ONE, .pb = 1, .doc = "Name of the program or person."},
+    {"operation", F_STRING, ONE, .pb = 2, .doc = "Apply or Update."},
+    {"apiVersion", F_STRING, ONE, .pb = 3, .doc = "Version of the schema that names the fields."},
+    {"time", F_TIME, ONE, .pb = 4, .doc = "When the manager last changed what it owns."},
+    {"fieldsType", F_STRING, ONE, .pb = 6, .doc = "Form of the list of fields: FieldsV1."},
+    {"fieldsV1", F_ANY, ONE, .pb = 7 | PB_JSON | PB_ZERO,
+     .doc = "The fields, as a tree of their names."},
+    {"subresource", F_STRING, ONE, .pb = 8,
+     .doc = "The sub-resource through which they were set; empty: the object itself."},
+    {0}};
+
+static const struct type TYPE_MANAGED_FIELDS = {
+    META_V1("ManagedFieldsEntry"), "What one manager has set.", MANAGED_FIELDS_FIELDS};
+
 static const struct field OBJECT_META_FIELDS[] = {
-    {"name", F_STRING, ONE, .view = VIEW(struct meta, name),
+    {"name", F_STRING, ONE, .view = VIEW(struct meta, name), .pb = 1,
      .doc = "Name of the object, unique among its kind in its namespace. It never changes."},
-    {"generateName", F_STRING, ONE, .view = VIEW(struct meta, generate_name),
+    {"generateName", F_STRING, ONE, .view = VIEW(struct meta, generate_name), .pb = 2,
      .doc = "Beginning of a name that the server completes with five random characters. "
             "Only used when no name is given."},
     {"namespace", F_STRING, ONE, .format = FMT_DNS_LABEL, .view = VIEW(struct meta, namespace_),
+     .pb = 3,
      .doc = "The namespace in which the object lives; \"default\" when none is given. "
             "Empty for kinds that belong to the whole cluster."},
-    {"selfLink", F_STRING, ONE,
+    {"selfLink", F_STRING, ONE, .pb = 4,
      .doc = "No longer filled in; accepted from old clients."},
-    {"uid", F_STRING, ONE, IMMUTABLE, .view = VIEW(struct meta, uid),
+    {"uid", F_STRING, ONE, IMMUTABLE, .view = VIEW(struct meta, uid), .pb = 5,
      .doc = "Set by the server: tells this object from earlier and later ones of the same name."},
-    {"resourceVersion", F_STRING, ONE, .view = VIEW(struct meta, resource_version),
+    {"resourceVersion", F_STRING, ONE, .view = VIEW(struct meta, resource_version), .pb = 6,
      .doc = "Revision of the store at which this object was last written. An update that names "
             "another one is refused with a conflict."},
-    {"generation", F_INT64, ONE, .view = VIEW(struct meta, generation),
+    {"generation", F_INT64, ONE, .view = VIEW(struct meta, generation), .pb = 7,
      .doc = "Counts the changes of what is wanted (spec); changes of status do not count."},
-    {"creationTimestamp", F_TIME, ONE, IMMUTABLE, .view = VIEW(struct meta, created),
+    {"creationTimestamp", F_TIME, ONE, IMMUTABLE, .view = VIEW(struct meta, created), .pb = 8,
      .doc = "When the server stored this object for the first time."},
-    {"deletionTimestamp", F_TIME, ONE, .view = VIEW(struct meta, deleted),
+    {"deletionTimestamp", F_TIME, ONE, .view = VIEW(struct meta, deleted), .pb = 9,
      .doc = "Set once deletion was asked for: the time by which the object should be gone. "
             "It goes when its finalizers are empty."},
     {"deletionGracePeriodSeconds", F_INT64, ONE, .view = VIEW(struct meta, deletion_grace_s),
+     .pb = 10 | PB_ZERO,
      .doc = "How many seconds the object was given to end by itself when it was deleted."},
     {"labels", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED,
-     .view = VIEW(struct meta, labels),
+     .view = VIEW(struct meta, labels), .pb = 11,
      .doc = "Short words by which objects are grouped and selected."},
     {"annotations", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED,
-     .view = VIEW(struct meta, annotations),
+     .view = VIEW(struct meta, annotations), .pb = 12,
      .doc = "Any further text that tools want to keep with the object; not for selecting."},
     {"ownerReferences", F_OBJECT, LIST, MERGE, .of = &TYPE_OWNER_REFERENCE, .merge_key = "uid",
-     .view = VIEW(struct meta, owners),
+     .view = VIEW(struct meta, owners), .pb = 13,
      .doc = "The objects to which this one belongs. It is deleted when all of them are gone."},
     {"finalizers", F_STRING, LIST, MERGE, .format = FMT_QUALIFIED,
-     .view = VIEW(struct meta, finalizers),
+     .view = VIEW(struct meta, finalizers), .pb = 14,
      .doc = "Who still has to clean up before a deleted object may go; each removes its own word."},
-    {"managedFields", F_ANY, LIST,
+    {"managedFields", F_OBJECT, LIST, .of = &TYPE_MANAGED_FIELDS, .pb = 17,
      .doc = "Which manager set which fields; kept for server-side apply."},
     {0}};
 // clang-format on
@@ -109,11 +126,12 @@ const struct type TYPE_OBJECT_META = {
 
 // clang-format off
 static const struct field REQUIREMENT_FIELDS[] = {
-    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_QUALIFIED,
+    {"key", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_QUALIFIED, .pb = 1 | PB_ZERO,
      .doc = "The label that is looked at."},
     {"operator", F_STRING, ONE, REQUIRED, .values = VALUES("In", "NotIn", "Exists", "DoesNotExist"),
+     .pb = 2 | PB_ZERO,
      .doc = "How the label is compared with the values: In, NotIn, Exists or DoesNotExist."},
-    {"values", F_STRING, LIST, .format = FMT_LABEL_VALUE,
+    {"values", F_STRING, LIST, .format = FMT_LABEL_VALUE, .pb = 3,
      .doc = "Values for In and NotIn; none for Exists and DoesNotExist."},
     {0}};
 
@@ -123,24 +141,25 @@ static const struct type TYPE_REQUIREMENT = {
     REQUIREMENT_FIELDS, .check = rules_requirement};
 
 static const struct field LABEL_SELECTOR_FIELDS[] = {
-    {"matchLabels", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED,
+    {"matchLabels", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED, .pb = 1,
      .doc = "Labels that must be there with exactly these values."},
-    {"matchExpressions", F_OBJECT, LIST, .of = &TYPE_REQUIREMENT,
+    {"matchExpressions", F_OBJECT, LIST, .of = &TYPE_REQUIREMENT, .pb = 2,
      .doc = "Further conditions; all of them must hold."},
     {0}};
 
 static const struct field CONDITION_FIELDS[] = {
-    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_QUALIFIED,
+    {"type", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_QUALIFIED, .pb = 1 | PB_ZERO,
      .doc = "What the condition is about, such as Admitted or PodsReady."},
     {"status", F_STRING, ONE, REQUIRED, .values = VALUES("True", "False", "Unknown"),
+     .pb = 2 | PB_ZERO,
      .doc = "True, False or Unknown."},
-    {"observedGeneration", F_INT64, ONE, RANGE, .max = INT64_MAX,
+    {"observedGeneration", F_INT64, ONE, RANGE, .max = INT64_MAX, .pb = 3,
      .doc = "The metadata.generation for which this was found out."},
-    {"lastTransitionTime", F_TIME, ONE,
+    {"lastTransitionTime", F_TIME, ONE, .pb = 4,
      .doc = "When the status last changed."},
-    {"reason", F_STRING, ONE, RANGE, .max = 1024,
+    {"reason", F_STRING, ONE, RANGE, .max = 1024, .pb = 5 | PB_ZERO,
      .doc = "One CamelCase word for programs: why the status is what it is."},
-    {"message", F_STRING, ONE, RANGE, .max = 32768,
+    {"message", F_STRING, ONE, RANGE, .max = 32768, .pb = 6 | PB_ZERO,
      .doc = "The same for people."},
     {0}};
 // clang-format on

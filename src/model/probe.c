@@ -6,7 +6,7 @@
 
 // clang-format off
 static const struct field EXEC_FIELDS[] = {
-    {"command", F_STRING, LIST,
+    {"command", F_STRING, LIST, .pb = 1,
      .doc = "Program and arguments, run inside the container without a shell; "
             "exit code 0 is success."},
     {0}};
@@ -14,24 +14,25 @@ static const struct type TYPE_EXEC = {
     CORE_V1("ExecAction"), "Runs a program in the container.", EXEC_FIELDS};
 
 static const struct field HTTP_HEADER_FIELDS[] = {
-    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .doc = "Name of the header."},
-    {"value", F_STRING, ONE, REQUIRED, .doc = "Its value."},
+    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO, .doc = "Name of the header."},
+    {"value", F_STRING, ONE, REQUIRED, .pb = 2 | PB_ZERO, .doc = "Its value."},
     {0}};
 static const struct type TYPE_HTTP_HEADER = {
     CORE_V1("HTTPHeader"), "A header of the request.", HTTP_HEADER_FIELDS};
 
-#define PORT_OF_ACTION                                                                             \
+#define PORT_OF_ACTION(number)                                                                     \
     {"port", F_INT_OR_STRING, ONE, REQUIRED | RANGE, .min = 1, .max = 65535,                       \
-     .format = FMT_PORT_NAME,                                                                      \
+     .format = FMT_PORT_NAME, .pb = (number) | PB_ZERO,                                            \
      .doc = "Number of the port, or its name in the container's list of ports."}
 
 static const struct field HTTP_GET_FIELDS[] = {
-    {"path", F_STRING, ONE, .fallback = "\"/\"", .doc = "Path that is asked for."},
-    PORT_OF_ACTION,
-    {"host", F_STRING, ONE, .doc = "Host that is asked; without it, the pod's own address."},
-    {"scheme", F_STRING, ONE, .fallback = "\"HTTP\"", .values = VALUES("HTTP", "HTTPS"),
+    {"path", F_STRING, ONE, .fallback = "\"/\"", .pb = 1, .doc = "Path that is asked for."},
+    PORT_OF_ACTION(2),
+    {"host", F_STRING, ONE, .pb = 3,
+     .doc = "Host that is asked; without it, the pod's own address."},
+    {"scheme", F_STRING, ONE, .fallback = "\"HTTP\"", .values = VALUES("HTTP", "HTTPS"), .pb = 4,
      .doc = "HTTP or HTTPS; certificates are not checked."},
-    {"httpHeaders", F_OBJECT, LIST, .of = &TYPE_HTTP_HEADER,
+    {"httpHeaders", F_OBJECT, LIST, .of = &TYPE_HTTP_HEADER, .pb = 5,
      .doc = "Headers to send; a name may come more than once."},
     {0}};
 static const struct type TYPE_HTTP_GET = {
@@ -39,59 +40,60 @@ static const struct type TYPE_HTTP_GET = {
     HTTP_GET_FIELDS};
 
 static const struct field TCP_SOCKET_FIELDS[] = {
-    PORT_OF_ACTION,
-    {"host", F_STRING, ONE, .doc = "Host that is called; without it, the pod's own address."},
+    PORT_OF_ACTION(1),
+    {"host", F_STRING, ONE, .pb = 2,
+     .doc = "Host that is called; without it, the pod's own address."},
     {0}};
 static const struct type TYPE_TCP_SOCKET = {
     CORE_V1("TCPSocketAction"), "Opens a TCP connection; that it opens is success.",
     TCP_SOCKET_FIELDS};
 
 static const struct field GRPC_FIELDS[] = {
-    {"port", F_INT32, ONE, REQUIRED | RANGE, .min = 1, .max = 65535,
+    {"port", F_INT32, ONE, REQUIRED | RANGE, .min = 1, .max = 65535, .pb = 1 | PB_ZERO,
      .doc = "Port of the gRPC server."},
-    {"service", F_STRING, ONE, .fallback = "\"\"",
+    {"service", F_STRING, ONE, .fallback = "\"\"", .pb = 2 | PB_ZERO,
      .doc = "Service whose health is asked for; empty: the server as a whole."},
     {0}};
 static const struct type TYPE_GRPC = {
     CORE_V1("GRPCAction"), "Asks the gRPC health service; SERVING is success.", GRPC_FIELDS};
 
 static const struct field PROBE_FIELDS[] = {
-    {"exec", F_OBJECT, ONE, .of = &TYPE_EXEC,
+    {"exec", F_OBJECT, ONE, .of = &TYPE_EXEC, .pb = PB_IN(1, 1) | PB_ZERO,
      .doc = "Runs a program in the container."},
-    {"httpGet", F_OBJECT, ONE, .of = &TYPE_HTTP_GET,
+    {"httpGet", F_OBJECT, ONE, .of = &TYPE_HTTP_GET, .pb = PB_IN(1, 2) | PB_ZERO,
      .doc = "Sends a GET request."},
-    {"tcpSocket", F_OBJECT, ONE, .of = &TYPE_TCP_SOCKET,
+    {"tcpSocket", F_OBJECT, ONE, .of = &TYPE_TCP_SOCKET, .pb = PB_IN(1, 3) | PB_ZERO,
      .doc = "Opens a TCP connection."},
-    {"grpc", F_OBJECT, ONE, .of = &TYPE_GRPC,
+    {"grpc", F_OBJECT, ONE, .of = &TYPE_GRPC, .pb = PB_IN(1, 4) | PB_ZERO,
      .doc = "Asks the gRPC health service."},
-    {"initialDelaySeconds", F_INT32, ONE, RANGE,
+    {"initialDelaySeconds", F_INT32, ONE, RANGE, .pb = 2,
      .doc = "Seconds from the container's start to the first probe."},
-    {"timeoutSeconds", F_INT32, ONE, RANGE, .min = 1, .fallback = "1",
+    {"timeoutSeconds", F_INT32, ONE, RANGE, .min = 1, .fallback = "1", .pb = 3,
      .doc = "Seconds after which a probe without an answer has failed."},
-    {"periodSeconds", F_INT32, ONE, RANGE, .min = 1, .fallback = "10",
+    {"periodSeconds", F_INT32, ONE, RANGE, .min = 1, .fallback = "10", .pb = 4,
      .doc = "Seconds from one probe to the next."},
-    {"successThreshold", F_INT32, ONE, RANGE, .min = 1, .fallback = "1",
+    {"successThreshold", F_INT32, ONE, RANGE, .min = 1, .fallback = "1", .pb = 5,
      .doc = "Successes in a row that turn failure into success; 1 for liveness and startup."},
-    {"failureThreshold", F_INT32, ONE, RANGE, .min = 1, .fallback = "3",
+    {"failureThreshold", F_INT32, ONE, RANGE, .min = 1, .fallback = "3", .pb = 6,
      .doc = "Failures in a row that turn success into failure."},
-    {"terminationGracePeriodSeconds", F_INT64, ONE, RANGE, .min = 1,
+    {"terminationGracePeriodSeconds", F_INT64, ONE, RANGE, .min = 1, .pb = 7 | PB_ZERO,
      .doc = "Seconds that a container gets to end when this probe failed; "
             "without it, the pod's. Not for readiness."},
     {0}};
 
 static const struct field SLEEP_FIELDS[] = {
-    {"seconds", F_INT64, ONE, REQUIRED | RANGE, .doc = "Seconds to wait."},
+    {"seconds", F_INT64, ONE, REQUIRED | RANGE, .pb = 1 | PB_ZERO, .doc = "Seconds to wait."},
     {0}};
 static const struct type TYPE_SLEEP = {CORE_V1("SleepAction"), "Waits a while.", SLEEP_FIELDS};
 
 static const struct field HANDLER_FIELDS[] = {
-    {"exec", F_OBJECT, ONE, .of = &TYPE_EXEC,
+    {"exec", F_OBJECT, ONE, .of = &TYPE_EXEC, .pb = 1 | PB_ZERO,
      .doc = "Runs a program in the container."},
-    {"httpGet", F_OBJECT, ONE, .of = &TYPE_HTTP_GET,
+    {"httpGet", F_OBJECT, ONE, .of = &TYPE_HTTP_GET, .pb = 2 | PB_ZERO,
      .doc = "Sends a GET request."},
-    {"sleep", F_OBJECT, ONE, .of = &TYPE_SLEEP,
+    {"sleep", F_OBJECT, ONE, .of = &TYPE_SLEEP, .pb = 4 | PB_ZERO,
      .doc = "Waits a while."},
-    {"tcpSocket", F_OBJECT, ONE, .of = &TYPE_TCP_SOCKET,
+    {"tcpSocket", F_OBJECT, ONE, .of = &TYPE_TCP_SOCKET, .pb = 3 | PB_ZERO,
      .doc = "Not supported as a hook; accepted because Kubernetes accepts it."},
     {0}};
 // clang-format on
@@ -124,11 +126,11 @@ static const struct type TYPE_HANDLER = {
 
 // clang-format off
 static const struct field LIFECYCLE_FIELDS[] = {
-    {"postStart", F_OBJECT, ONE, .of = &TYPE_HANDLER,
+    {"postStart", F_OBJECT, ONE, .of = &TYPE_HANDLER, .pb = 1 | PB_ZERO,
      .doc = "Done right after the start; when it fails the container is killed."},
-    {"preStop", F_OBJECT, ONE, .of = &TYPE_HANDLER,
+    {"preStop", F_OBJECT, ONE, .of = &TYPE_HANDLER, .pb = 2 | PB_ZERO,
      .doc = "Done before the container is told to end; its time counts in the grace period."},
-    {"stopSignal", F_STRING, ONE,
+    {"stopSignal", F_STRING, ONE, .pb = 3 | PB_ZERO,
      .doc = "Signal that tells the container to end, such as SIGUSR1; without it, SIGTERM "
             "or what the image says."},
     {0}};

@@ -5,20 +5,20 @@
 
 // clang-format off
 static const struct field CLAIM_FIELDS[] = {
-    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY,
+    {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO,
      .doc = "Name of an entry in the pod's resourceClaims."},
-    {"request", F_STRING, ONE,
+    {"request", F_STRING, ONE, .pb = 2,
      .doc = "Which request of the claim; without it, all of them."},
     {0}};
 static const struct type TYPE_CLAIM = {
     CORE_V1("ResourceClaim"), "A claimed device that the container may use.", CLAIM_FIELDS};
 
 static const struct field RESOURCES_FIELDS[] = {
-    {"limits", F_QUANTITY, MAP, RANGE | KEY_FORMAT, .format = FMT_QUALIFIED,
+    {"limits", F_QUANTITY, MAP, RANGE | KEY_FORMAT, .format = FMT_QUALIFIED, .pb = 1,
      .doc = "The most that may be used, such as cpu: 500m and memory: 1Gi."},
-    {"requests", F_QUANTITY, MAP, RANGE | KEY_FORMAT, .format = FMT_QUALIFIED,
+    {"requests", F_QUANTITY, MAP, RANGE | KEY_FORMAT, .format = FMT_QUALIFIED, .pb = 2,
      .doc = "What is set aside on the node; as much as the limits where nothing is given."},
-    {"claims", F_OBJECT, LIST, .of = &TYPE_CLAIM, .merge_key = "name",
+    {"claims", F_OBJECT, LIST, .of = &TYPE_CLAIM, .merge_key = "name", .pb = 3,
      .doc = "Claimed devices that the container may use; each is an entry of the pod's "
             "resourceClaims."},
     {0}};

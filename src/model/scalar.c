@@ -20,8 +20,10 @@ static const struct word WORDS[] = {
     {"False", SCALAR_BOOL},      {"FALSE", SCALAR_BOOL},      {"no", SCALAR_BOOL},
     {"No", SCALAR_BOOL},         {"NO", SCALAR_BOOL},         {"off", SCALAR_BOOL},
     {"Off", SCALAR_BOOL},        {"OFF", SCALAR_BOOL},        {"<<", SCALAR_MERGE},
-    {".inf", SCALAR_NOT_FINITE}, {".Inf", SCALAR_NOT_FINITE}, {".INF", SCALAR_NOT_FINITE},
-    {".nan", SCALAR_NOT_FINITE}, {".NaN", SCALAR_NOT_FINITE}, {".NAN", SCALAR_NOT_FINITE},
+    {"y", SCALAR_BOOL, true},    {"Y", SCALAR_BOOL, true},    {"n", SCALAR_BOOL},
+    {"N", SCALAR_BOOL},          {".inf", SCALAR_NOT_FINITE}, {".Inf", SCALAR_NOT_FINITE},
+    {".INF", SCALAR_NOT_FINITE}, {".nan", SCALAR_NOT_FINITE}, {".NaN", SCALAR_NOT_FINITE},
+    {".NAN", SCALAR_NOT_FINITE},
 };
 
 static bool is_digit(char c)
@@ -216,16 +218,12 @@ static bool is_bare_mark(struct sv text)
 
 bool scalar_is_ambiguous(struct sv text)
 {
-    static const char *const LETTERS[] = {"y", "Y", "n", "N", "="};
-    for (size_t i = 0; i < ARRAY_LEN(LETTERS); i++)
-        if (sv_is(text, LETTERS[i]))
-            return true;
-    if (scalar_resolve(text).type != SCALAR_TEXT)
+    if (sv_is(text, "=") || scalar_resolve(text).type != SCALAR_TEXT)
         return true;
     if (!may_be_number(text))
         return false;
     scoped_str plain = {0};
     without_underscores(text, &plain);
-    return has_float_shape(plain.data) || is_date(plain.data) || is_base60(plain.data) ||
-           is_bare_mark((struct sv){plain.data, plain.len});
+    return has_float_shape(str_text(&plain)) || is_date(str_text(&plain)) ||
+           is_base60(str_text(&plain)) || is_bare_mark((struct sv){str_text(&plain), plain.len});
 }

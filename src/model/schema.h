@@ -74,10 +74,20 @@ struct field {
     int64_t min, max;
     enum fformat format;
     const char *merge_key; /* of a LIST of objects; two with the same key are refused */
+    unsigned pb;           /* number in Kubernetes' protobuf message, with PB_...; 0: not in it */
     const char *doc;
     size_t view; /* VIEW(struct, member): where view_decode() puts it; 0: nowhere */
 };
 #define VIEW(type, member) (offsetof(type, member) + 1)
+
+/* In JSON the field stands in its object, in protobuf in a message within, which is number `outer`;
+ * 0 is no message within. */
+#define PB_IN(outer, number) ((unsigned)(outer) << 16 | (number))
+#define PB_OUTER(pb) ((pb) >> 16 & 0xff)
+#define PB_NUMBER(pb) ((pb)&0xffff)
+/* Zero, "" and {} are values. Without it they are what is sent for a field that is not set. */
+#define PB_ZERO (1u << 24)
+#define PB_JSON (1u << 25) /* F_ANY: the message holds JSON text. Other F_ANY cannot be read. */
 
 struct check;
 

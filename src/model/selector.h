@@ -15,10 +15,12 @@ bool label_selector_is_empty(const struct label_selector *selector); /* matches 
 void label_selector_free(struct label_selector *selector);
 
 struct field_selector;
-/* `allowed`: NULL-terminated paths; metadata.name and metadata.namespace are always allowed. */
+/* `allowed`: NULL-terminated rows as in struct kind; metadata.name and metadata.namespace are
+ * always allowed. */
 int field_selector_parse(struct sv text, const char *const *allowed,
                          struct field_selector **ret_selector, struct err *err);
 bool field_selector_matches(const struct field_selector *selector, yyjson_val *root);
-/* The value that path must have, NULL when it is not pinned: lets a watch be indexed by name. */
-const char *field_selector_exact(const struct field_selector *selector, const char *path);
+/* The value that the label must have, NULL when it is not pinned: lets a watch be indexed by name.
+ */
+const char *field_selector_exact(const struct field_selector *selector, const char *label);
 void field_selector_free(struct field_selector *selector);

@@ -32,8 +32,7 @@ struct answer {
 };
 
 struct request {
-    const char *method, *target, *content_type, *accept;
-    struct sv body;
+    struct client_request head;
     int body_timeout_ms; /* 0: for ever */
 };
 
@@ -156,43 +155,43 @@ static const llhttp_settings_t SETTINGS = {
 
 static void add_request(const struct client *client, const struct request *req, struct str *text)
 {
-    str_addf(text, "%s %s HTTP/1.1\r\n", req->method, req->target);
+    str_addf(text, "%s %s HTTP/1.1\r\n", req->head.method, req->head.target);
     if (client->unix_path)
         str_add(text, "Host: localhost\r\n");
     else
         str_addf(text, strchr(client->host, ':') ? "Host: [%s]:%d\r\n" : "Host: %s:%d\r\n",
                  client->host, client->port);
-    if (req->accept)
-        str_addf(text, "Accept: %s\r\n", req->accept);
+    if (req->head.accept)
+        str_addf(text, "Accept: %s\r\n", req->head.accept);
     if (client->token)
         str_addf(text, "Authorization: Bearer %s\r\n", client->token);
-    if (req->content_type)
-        str_addf(text, "Content-Type: %s\r\n", req->content_type);
-    if (req->body.len > 0 || req->content_type)
-        str_addf(text, "Content-Length: %zu\r\n", req->body.len);
+    if (req->head.content_type)
+        str_addf(text, "Content-Type: %s\r\n", req->head.content_type);
+    if (req->head.body.len > 0 || req->head.content_type)
+        str_addf(text, "Content-Length: %zu\r\n", req->head.body.len);
     str_add(text, "\r\n");
 }
 
 static int send_request(struct client *client, const struct request *req)
 {
     scoped_str text = {0};
-    time_ms deadline = client_clock() + client->timeout_ms;
+    time_ms deadline = clock_monotonic() + client->timeout_ms;
     add_request(client, req, &text);
     int r = client_write(client, text.data, text.len, deadline);
-    return r < 0 ? r : client_write(client, req->body.ptr, req->body.len, deadline);
+    return r < 0 ? r : client_write(client, req->head.body.ptr, req->head.body.len, deadline);
 }
 
 static time_ms read_deadline(const struct answer *answer, const struct request *req, time_ms head)
 {
     if (!answer->head)
         return head;
-    return req->body_timeout_ms ? client_clock() + req->body_timeout_ms : CLIENT_FOREVER;
+    return req->body_timeout_ms ? clock_monotonic() + req->body_timeout_ms : CLIENT_FOREVER;
 }
 
 /* 0 when the answer is complete or was stopped. */
 static int read_answer(struct client *client, const struct request *req, struct answer *answer)
 {
-    time_ms head_deadline = client_clock() + client->timeout_ms;
+    time_ms head_deadline = clock_monotonic() + client->timeout_ms;
     scoped_free char *part = mem_alloc(READ_BYTES);
     llhttp_t parser;
     llhttp_init(&parser, HTTP_RESPONSE, &SETTINGS);
@@ -231,7 +230,7 @@ static int attempt(struct client *client, const struct request *req, struct answ
                    bool *ret_retry, struct err *err)
 {
     *ret_retry = false;
-    int r = client_open(client, client_clock() + client->timeout_ms, err);
+    int r = client_open(client, clock_monotonic() + client->timeout_ms, err);
     if (r < 0)
         return r;
     int sent = send_request(client, req);
@@ -241,7 +240,7 @@ static int attempt(struct client *client, const struct request *req, struct answ
         client_close(client);
     client->reused = true;
     if (r < 0)
-        return err_set(err, r, "%s %s: %s", req->method, req->target, error_text(r));
+        return err_set(err, r, "%s %s: %s", req->head.method, req->head.target, error_text(r));
     return 0;
 }
 
@@ -264,22 +263,22 @@ static int run(struct client *client, const struct request *req, struct answer *
     return r;
 }
 
-int client_call(struct client *client, const char *method, const char *target,
-                const char *content_type, const char *accept, struct sv body,
+int client_call(struct client *client, const struct client_request *req,
                 struct client_response *res, struct err *err)
 {
-    struct request req = {method, target, content_type, accept, body, client->timeout_ms};
-    struct answer answer = {.is_head = str_eq(method, "HEAD")};
-    return run(client, &req, &answer, res, err);
+    struct request full = {*req, client->timeout_ms};
+    full.head.method = req->method ? req->method : "GET";
+    struct answer answer = {.is_head = str_eq(full.head.method, "HEAD")};
+    return run(client, &full, &answer, res, err);
 }
 
-int client_stream(struct client *client, const char *target, const char *accept, int timeout_ms,
-                  int (*on_line)(void *arg, struct sv line), void *arg, struct client_response *res,
-                  struct err *err)
+int client_stream(struct client *client, const struct client_stream *stream,
+                  struct client_response *res, struct err *err)
 {
-    struct request req = {"GET", target, NULL, accept, {0}, timeout_ms};
-    struct answer answer = {.on_line = on_line, .arg = arg};
-    return run(client, &req, &answer, res, err);
+    struct request full = {{.method = "GET", .target = stream->target, .accept = stream->accept},
+                           stream->timeout_ms};
+    struct answer answer = {.on_line = stream->on_line, .arg = stream->arg};
+    return run(client, &full, &answer, res, err);
 }
 
 int client_new(const struct client_options *options, struct client **ret_client, struct err *err)

@@ -24,15 +24,28 @@ struct client_response {
 
 int client_new(const struct client_options *options, struct client **ret_client, struct err *err);
 void client_free(struct client *client);
+struct client_request {
+    const char *method; /* NULL: GET */
+    const char *target; /* path and query */
+    const char *content_type;
+    const char *accept;
+    struct sv body;
+};
 /* One request, the whole answer. Reconnects once when the server had closed an idle connection.
  * -ECONNREFUSED, -ENOENT: nobody is listening. -ETIMEDOUT. */
-int client_call(struct client *client, const char *method, const char *target,
-                const char *content_type, const char *accept, struct sv body,
+int client_call(struct client *client, const struct client_request *req,
                 struct client_response *res, struct err *err);
-/* A streaming GET: on_line is called for each line (without its newline) until it returns non-zero
- * (that value is returned), the server ends the stream (0), or an error. A non-200 answer is put
- * into res and returned as 0 with res->status set. timeout_ms 0 waits for ever. */
-int client_stream(struct client *client, const char *target, const char *accept, int timeout_ms,
-                  int (*on_line)(void *arg, struct sv line), void *arg, struct client_response *res,
-                  struct err *err);
+
+struct client_stream {
+    const char *target;
+    const char *accept;
+    int timeout_ms; /* without a byte; 0: for ever */
+    /* Called for each line, without its newline, until it returns something else than 0. */
+    int (*on_line)(void *arg, struct sv line);
+    void *arg;
+};
+/* A streaming GET until on_line() ends it (its value is returned), the server ends it (0), or an
+ * error. An answer that is not 200 is put into res, whose status tells, and returned as 0. */
+int client_stream(struct client *client, const struct client_stream *stream,
+                  struct client_response *res, struct err *err);
 void client_response_done(struct client_response *res);

@@ -18,18 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-time_ms client_clock(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (time_ms)at.tv_sec * 1000 + at.tv_nsec / 1000000;
-}
-
 static int wait_ms(time_ms deadline)
 {
     if (deadline == CLIENT_FOREVER)
         return -1;
-    time_ms left = deadline - client_clock();
+    time_ms left = deadline - clock_monotonic();
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/timetext.h"
 #include "os/client.h"
+#include "os/clock.h"
 #include <sys/types.h>
 
 /* Shared by client.c (requests and answers) and client_conn.c (the connection). */
@@ -18,7 +19,6 @@ struct client {
 };
 
 #define CLIENT_FOREVER TIME_NEVER
-time_ms client_clock(void); /* monotonic */
 
 /* All wait until `deadline`, then -ETIMEDOUT. The socket itself never blocks. */
 int client_open(struct client *client, time_ms deadline, struct err *err);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/clock.h"
+#include <assert.h>
 #include <time.h>
 
-static time_ms read_clock(clockid_t clock)
+static time_ms clock_read(clockid_t clock)
 {
-    struct timespec now;
-    (void)clock_gettime(clock, &now); /* fails for unknown clocks only */
-    return (time_ms)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-time_ms clock_wall(void)
-{
-    return read_clock(CLOCK_REALTIME);
+    struct timespec at;
+    int r = clock_gettime(clock, &at);
+    assert(r == 0);
+    return (time_ms)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
 time_ms clock_monotonic(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return clock_read(CLOCK_MONOTONIC);
+}
+
+time_ms clock_wall(void)
+{
+    return clock_read(CLOCK_REALTIME);
 }

@@ -41,14 +41,21 @@ struct http_request {
     struct http_peer peer;
 };
 
+struct http_done { /* how a request ended */
+    const struct http_request *req;
+    const char *who;
+    int status;
+    size_t body_bytes;
+    time_ms took_ms;
+};
+
 struct http_server_options {
     struct http_limits limits;
     /* Called once the whole request is there. Must answer now or later, exactly once. */
     void (*on_request)(void *arg, struct http_exchange *x);
     /* Called when the answer is complete or the client has gone: for access log and metrics.
      * `who` is what http_tag() gave, "" otherwise. status 0: the client left before an answer. */
-    void (*on_done)(void *arg, const struct http_request *req, const char *who, int status,
-                    size_t body_bytes, time_ms took_ms);
+    void (*on_done)(void *arg, const struct http_done *done);
     void *arg;
 };
 

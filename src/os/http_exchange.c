@@ -76,10 +76,13 @@ void http_on_abandoned(struct http_exchange *x, void (*fn)(void *arg), void *arg
 void http_exchange_free(struct http_exchange *x)
 {
     const struct http_server *server = x->conn->server;
-    time_ms took_ms = loop_now(server->loop) - x->started;
+    struct http_done done = {.req = &x->req,
+                             .who = x->who ? x->who : "",
+                             .status = x->status,
+                             .body_bytes = x->body_bytes,
+                             .took_ms = loop_now(server->loop) - x->started};
     if (server->options.on_done)
-        server->options.on_done(server->options.arg, &x->req, x->who ? x->who : "", x->status,
-                                x->body_bytes, took_ms);
+        server->options.on_done(server->options.arg, &done);
     mem_free(x->who);
     mem_free(x->fields);
     mem_free(x->head);

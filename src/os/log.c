@@ -2,6 +2,7 @@
 #include "os/log.h"
 #include "base/str.h"
 #include "base/timetext.h"
+#include "os/clock.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,9 +28,7 @@ void log_set_level(enum log_level level)
 
 static void add_now(struct str *line)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    rfc3339_format_ms((time_ms)at.tv_sec * 1000 + at.tv_nsec / 1000000, line);
+    rfc3339_format_ms(clock_wall(), line);
 }
 
 /* What a peer sent may stand in a value: no control character may forge or break a line. */

@@ -2,6 +2,7 @@
 #include "os/loop.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "os/clock.h"
 #include "os/fd.h"
 #include <assert.h>
 #include <errno.h>
@@ -67,18 +68,10 @@ struct loop {
     struct loop_signal handlers[_NSIG];
 };
 
-static time_ms clock_ms(clockid_t clock)
-{
-    struct timespec at;
-    int r = clock_gettime(clock, &at);
-    assert(r == 0);
-    return (time_ms)at.tv_sec * 1000 + at.tv_nsec / 1000000;
-}
-
 static void loop_read_clock(struct loop *loop)
 {
-    loop->now = clock_ms(CLOCK_MONOTONIC);
-    loop->wall = clock_ms(CLOCK_REALTIME);
+    loop->now = clock_monotonic();
+    loop->wall = clock_wall();
 }
 
 time_ms loop_now(const struct loop *loop)

@@ -90,7 +90,7 @@ static int bound_to(int fd, char ret_host[256], int *ret_port)
 int socket_listen_tcp(const char *address, int *ret_fd, char ret_host[256], int *ret_port,
                       struct err *err)
 {
-    char host[256], port[16];
+    char host[256] = "", port[16] = "";
     int r = split_address(address, host, port, err);
     if (r < 0)
         return r;

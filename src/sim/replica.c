@@ -85,7 +85,8 @@ struct sim_replica *sim_replica_new(const struct sim_replica_options *options)
     sim_event_init(&replica->arrival, on_arrival, replica);
     copy_everything(replica, options->store->cache);
     feed_start_at(replica->feed, feed_revision(options->store->feed));
-    replica->watch = feed_watch(options->store->feed, NULL, NULL, NULL, on_store_change, replica);
+    replica->watch =
+        feed_watch(options->store->feed, (struct watch_filter){0}, on_store_change, replica);
     return replica;
 }
 

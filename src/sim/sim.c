@@ -76,7 +76,7 @@ static void open_store(struct sim *sim)
     struct err err = {0};
     int r = embedded_open(&options, &sim->store, &err);
     assert(r == 0);
-    sim->watch = feed_watch(sim->store->feed, NULL, NULL, NULL, on_store_change, sim);
+    sim->watch = feed_watch(sim->store->feed, (struct watch_filter){0}, on_store_change, sim);
 }
 
 static void open_world(struct sim *sim)
@@ -90,7 +90,7 @@ static void open_world(struct sim *sim)
     sim->world = (struct world){.ops = &WORLD_OPS,
                                 .cache = sim_replica_cache(sim->replica),
                                 .feed = sim_replica_feed(sim->replica)};
-    sim->seen = feed_watch(sim->world.feed, NULL, NULL, NULL, on_copy_change, sim);
+    sim->seen = feed_watch(sim->world.feed, (struct watch_filter){0}, on_copy_change, sim);
     rng_seed(&sim->world.rng, rng_next(&sim->rng));
     shadow_forget(sim);
     sim->manager = manager_new(&sim->world, sim->shadow_list);

@@ -89,6 +89,7 @@ static struct shelf *shelf_of(const struct cache *cache, const struct kind *kind
 static struct entry *entry_find(const struct cache *cache, const struct kind *kind, const char *ns,
                                 const char *name)
 {
+    assert(name != NULL);
     struct entry key = {.ns = ns ? ns : "", .name = name};
     return RB_FIND(entry_tree, &shelf_of(cache, kind)->tree, &key);
 }
@@ -225,6 +226,7 @@ static void unlink_owners(struct cache *cache, struct entry *entry)
         TAILQ_REMOVE(&owner->links, &entry->links[i], siblings);
         if (!TAILQ_EMPTY(&owner->links))
             continue;
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is in the hash
         HASH_DEL(cache->owners, owner);
         mem_free(owner->uid);
         mem_free(owner);
@@ -247,6 +249,7 @@ static void entry_attach(struct cache *cache, struct entry *entry, struct obj *o
 static struct obj *entry_detach(struct cache *cache, struct entry *entry)
 {
     unlink_owners(cache, entry);
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is in the hash
     HASH_DEL(cache->by_uid, entry);
     return entry->obj;
 }

@@ -105,6 +105,7 @@ static void head_pop(struct embedded *e, struct head *head)
 {
     if (--head->writes > 0)
         return;
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is in the hash
     HASH_DEL(e->heads, head);
     obj_unref(head->obj);
     mem_free(head->key);

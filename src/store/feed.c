@@ -129,11 +129,10 @@ static const char *or_null(const char *text)
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
-struct watch *feed_watch(struct feed *feed, const struct kind *kind, const char *ns,
-                         const char *name, watch_fn *fn, void *arg)
+static struct watch_list *list_need(struct feed *feed, const struct watch_filter *filter)
 {
     scoped_str key = {0};
-    list_key(&key, kind, or_null(ns), or_null(name));
+    list_key(&key, filter->kind, or_null(filter->ns), or_null(filter->name));
     struct watch_list *list = list_find(feed, &key);
     if (list == NULL) {
         list = mem_zalloc(sizeof(*list));
@@ -141,12 +140,18 @@ struct watch *feed_watch(struct feed *feed, const struct kind *kind, const char 
         TAILQ_INIT(&list->watches);
         HASH_ADD_KEYPTR(hh, feed->lists, list->key, key.len, list);
     }
+    return list;
+}
+
+struct watch *feed_watch(struct feed *feed, struct watch_filter filter, watch_fn *fn, void *arg)
+{
     struct watch *watch = mem_zalloc(sizeof(*watch));
-    *watch = (struct watch){.feed = feed, .list = list, .kind = kind, .fn = fn, .arg = arg};
+    *watch = (struct watch){.feed = feed, .kind = filter.kind, .fn = fn, .arg = arg};
+    watch->list = list_need(feed, &filter);
     watch->opened_at = feed->latest;
-    watch->ns = mem_strdup(or_null(ns));
-    watch->name = mem_strdup(or_null(name));
-    TAILQ_INSERT_TAIL(&list->watches, watch, siblings);
+    watch->ns = mem_strdup(or_null(filter.ns));
+    watch->name = mem_strdup(or_null(filter.name));
+    TAILQ_INSERT_TAIL(&watch->list->watches, watch, siblings);
     feed->watch_count++;
     return watch;
 }

@@ -29,10 +29,14 @@ void feed_advance(struct feed *feed, uint64_t revision);
 
 struct watch;
 typedef void watch_fn(void *arg, struct change *change);
-/* kind NULL: all; ns NULL or "": all; name NULL: all. Hears of every change after the latest. The
- * callback may open watches and close any. */
-struct watch *feed_watch(struct feed *feed, const struct kind *kind, const char *ns,
-                         const char *name, watch_fn *fn, void *arg);
+struct watch_filter { /* NULL (of the texts: also "") lets everything through */
+    const struct kind *kind;
+    const char *ns;
+    const char *name;
+};
+/* The callback may open and close any watch; a watch hears what is published after it was
+ * opened. */
+struct watch *feed_watch(struct feed *feed, struct watch_filter filter, watch_fn *fn, void *arg);
 void feed_unwatch(struct watch *watch);
 size_t feed_watches(const struct feed *feed);
 /* Calls back for each known change after `revision` that the watch's filter lets through.

@@ -104,11 +104,13 @@ static void check_finalizers(struct check *c, yyjson_mut_val *meta, yyjson_mut_v
         return;
     yyjson_mut_arr_foreach(yyjson_mut_obj_get(meta, "finalizers"), i, n, item)
     {
-        if (!list_has(before, item)) {
-            check_forbidden(c, "finalizers",
-                            "an object that is being deleted takes no new finalizers");
-            return;
-        }
+        if (list_has(before, item))
+            continue;
+        scoped_free char *why =
+            mem_printf("an object that is being deleted takes no new finalizers, such as %s",
+                       yyjson_mut_is_str(item) ? yyjson_mut_get_str(item) : "this one");
+        check_forbidden(c, "finalizers", why);
+        return;
     }
 }
 

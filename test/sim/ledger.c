@@ -154,6 +154,16 @@ static void check_home(struct ledger *ledger, const struct obj *obj)
                     home ? "on its way out" : "not there");
 }
 
+static bool has_home(void *arg, const char *key, void *value)
+{
+    struct ledger *ledger = arg;
+    const struct obj *obj = value;
+    scoped_free char *home = mem_printf("Namespace//%s", obj_namespace(obj));
+    if (obj->kind->namespaced && map_get(ledger->objects, home) == NULL)
+        ledger_fail(ledger, "the namespace of %s is gone", key);
+    return true;
+}
+
 static void check_durable(struct ledger *ledger, const struct obj *obj)
 {
     const struct disk_row *row =
@@ -249,6 +259,8 @@ void ledger_on_change(struct ledger *ledger, const struct change *change)
         note_orphans(ledger, obj, old);
     if (obj->kind == &KIND_NAMESPACE)
         (void)map_each(ledger->orphans, forget_orphan, ledger);
+    if (obj->kind == &KIND_NAMESPACE && is_removal)
+        (void)map_each(ledger->objects, has_home, ledger);
     obj_unref(old);
 }
 
@@ -314,6 +326,7 @@ void ledger_on_reopen(struct ledger *ledger)
     (void)map_each(ledger->objects, check_survived, ledger);
     check_loaded(ledger);
     start_again(ledger);
+    (void)map_each(ledger->objects, has_home, ledger);
     (void)map_each(ledger->orphans, forget_orphan, ledger);
 }
 

@@ -9,7 +9,8 @@
  *  1. revisions only grow, and a change fits what was there before;
  *  2. what is announced or acknowledged is on the disk, also after a crash, and is never undone;
  *     what was refused is not there;
- *  3. nothing is created in a namespace that is absent or on its way out;
+ *  3. nothing is created in a namespace that is absent or on its way out, and a namespace goes
+ *     after all that is in it;
  *  4. an object does not vanish while it has finalizers, and a client's finalizer goes only when
  *     that client let it go; a deletion is never taken back;
  *  5. both caches are what their feeds say, and their indexes what a recount says;

@@ -18,7 +18,7 @@
 #define SECOND 1000
 #define HEAL_ROUNDS 40
 #define HEAL_ROUND_MS (15 * SECOND)
-#define STEPS_DEFAULT 60
+#define STEPS_DEFAULT 100
 
 struct run {
     uint64_t seed;
@@ -101,14 +101,22 @@ static void pass(struct run *run, time_ms span)
         (void)sim_run_until(run->sim, deadline, NULL, NULL);
 }
 
+/* Rounds, because an event may expire and take a family with it at any time: what counts is that
+ * there is a time soon at which nothing is left to do. */
 static void settle(struct run *run)
 {
-    for (int i = 0; i < HEAL_ROUNDS && run->ledger.failure == NULL; i++) {
+    if (run->ledger.failure != NULL)
+        return;
+    for (int i = 0; i < HEAL_ROUNDS; i++) {
+        mem_free(take_ptr(run->ledger.failure)); /* of the round before: not settled yet */
         (void)client_let_go(&run->client);
         pass(run, HEAL_ROUND_MS);
-    }
-    if (run->ledger.failure == NULL)
+        if (run->ledger.failure != NULL)
+            return;
         ledger_check_converged(&run->ledger);
+        if (run->ledger.failure == NULL)
+            return;
+    }
 }
 
 static void heal(struct run *run)

@@ -183,7 +183,8 @@ static void test_label_objects(void **state)
     }
 }
 
-static const char *const ALLOWED[] = {"spec.nodeName", "spec.n", "spec.b", "spec.o", NULL};
+static const char *const ALLOWED[] = {
+    "spec.nodeName", "spec.n", "spec.b", "spec.o", "alias=spec.n", "off=spec.off|false", NULL};
 
 static void test_fields(void **state)
 {
@@ -202,6 +203,11 @@ static void test_fields(void **state)
         {"spec.n=5", NULL, true},
         {"spec.n!=6", NULL, true},
         {"spec.b=true", NULL, true},
+        {"alias=5", NULL, true}, /* the label is not the path */
+        {"alias=6", NULL, false},
+        {"off=false", NULL, true}, /* what an object without it has */
+        {"off!=false", NULL, false},
+        {"off=", NULL, false},
         {"spec.o={}", NULL, false},
         {"spec.o=", NULL, false},
         {"metadata.name!=a\\,b", NULL, true},

@@ -65,16 +65,15 @@ static void on_request(void *arg, struct http_exchange *x)
     }
 }
 
-static void on_done(void *arg, const struct http_request *req, const char *who, int status,
-                    size_t body_bytes, time_ms took_ms)
+static void on_done(void *arg, const struct http_done *done)
 {
     struct fixture *f = arg;
-    assert_non_null(req->method);
-    assert_true(took_ms >= 0);
+    assert_non_null(done->req->method);
+    assert_true(done->took_ms >= 0);
     f->done++;
-    f->done_status = status;
-    f->done_bytes = body_bytes;
-    (void)snprintf(f->done_who, sizeof(f->done_who), "%s", who);
+    f->done_status = done->status;
+    f->done_bytes = done->body_bytes;
+    (void)snprintf(f->done_who, sizeof(f->done_who), "%s", done->who);
 }
 
 int listen_on_loopback(int *ret_port)

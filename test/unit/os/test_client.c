@@ -126,15 +126,16 @@ static struct client *client_to(int port, SSL_CTX *tls, int timeout_ms)
     return client;
 }
 
-static void expect_call(struct client *client, const char *method, const char *target,
-                        const char *body, int status, const char *answer)
+static void expect_call(struct client *client, struct client_request req, int status,
+                        const char *answer)
 {
     struct client_response res = {0};
     struct err err = {0};
-    int r =
-        client_call(client, method, target, body ? "text/x" : NULL, "*/*", sv_of(body), &res, &err);
+    req.content_type = req.body.len > 0 ? "text/x" : NULL;
+    req.accept = "*/*";
+    int r = client_call(client, &req, &res, &err);
     if (r != 0)
-        fail_msg("%s %s: %d %s", method, target, r, err.text);
+        fail_msg("%s %s: %d %s", req.method, req.target, r, err.text);
     assert_int_equal(res.status, status);
     assert_string_equal(str_text(&res.body), answer);
     client_response_done(&res);
@@ -144,11 +145,12 @@ static void exercise(struct client *client)
 {
     struct client_response res = {0};
     struct err err = {0};
-    expect_call(client, "GET", "/echo", NULL, 200, "GET Bearer secret -|");
-    expect_call(client, "POST", "/echo", "body", 200, "POST Bearer secret text/x|body");
-    expect_call(client, "HEAD", "/echo", NULL, 200, "");
-    expect_call(client, "DELETE", "/gone", NULL, 410, "gone");
-    assert_int_equal(client_call(client, "PUT", "/warn", NULL, NULL, SV(""), &res, &err), 0);
+    expect_call(client, (struct client_request){"GET", "/echo"}, 200, "GET Bearer secret -|");
+    expect_call(client, (struct client_request){"POST", "/echo", .body = SV("body")}, 200,
+                "POST Bearer secret text/x|body");
+    expect_call(client, (struct client_request){"HEAD", "/echo"}, 200, "");
+    expect_call(client, (struct client_request){"DELETE", "/gone"}, 410, "gone");
+    assert_int_equal(client_call(client, &(struct client_request){"PUT", "/warn"}, &res, &err), 0);
     assert_int_equal(res.status, 201);
     assert_string_equal(res.warnings.data, "old \"name\"\nb\n");
     assert_string_equal(res.content_type.data, "text/plain");
@@ -185,7 +187,7 @@ static void test_calls_over_tls(void **state)
     stranger = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_verify(stranger, SSL_VERIFY_PEER, NULL);
     client = client_to(port, stranger, 0);
-    assert_int_equal(client_call(client, "GET", "/echo", NULL, NULL, SV(""), &res, &err),
+    assert_int_equal(client_call(client, &(struct client_request){"GET", "/echo"}, &res, &err),
                      -EKEYREJECTED);
     assert_non_null(strstr(err.text, "certificate of 127.0.0.1"));
     client_free(client);
@@ -217,11 +219,12 @@ static void test_calls_over_a_unix_socket(void **state)
     struct client_options options = {.unix_path = path, .token = "secret"};
     struct client *client;
     assert_int_equal(client_new(&options, &client, &err), 0);
-    assert_int_equal(client_call(client, "GET", "/", NULL, NULL, SV(""), &res, &err), -ENOENT);
+    assert_int_equal(client_call(client, &(struct client_request){"GET", "/"}, &res, &err),
+                     -ENOENT);
     host_open(&host, listen_on_path(path), NULL);
     exercise(client);
     host_close(&host);
-    assert_int_equal(client_call(client, "GET", "/", NULL, NULL, SV(""), &res, &err),
+    assert_int_equal(client_call(client, &(struct client_request){"GET", "/"}, &res, &err),
                      -ECONNREFUSED);
     client_free(client);
     unlink(path);
@@ -253,7 +256,7 @@ static void test_reconnects_when_the_server_had_closed(void **state)
     assert_int_equal(pthread_create(&thread, NULL, serve_one_each, &fd), 0);
     struct client *client = client_to(port, NULL, 0);
     for (int i = 0; i < 5; i++)
-        expect_call(client, "GET", "/", NULL, 200, "ok");
+        expect_call(client, (struct client_request){"GET", "/"}, 200, "ok");
     assert_int_equal(pthread_join(thread, NULL), 0);
     client_free(client);
     close(fd);
@@ -271,12 +274,13 @@ static void test_a_refusal_is_read_while_sending(void **state)
     host_open(&host, fd, NULL);
     struct client *client = client_to(port, NULL, 0);
     scoped_free char *body = mem_zalloc(len);
-    int r =
-        client_call(client, "POST", "/echo", "text/x", NULL, (struct sv){body, len}, &res, &err);
+    int r = client_call(client,
+                        &(struct client_request){"POST", "/echo", "text/x", .body = {body, len}},
+                        &res, &err);
     assert_int_equal(r, 0);
     assert_int_equal(res.status, 413);
     client_response_done(&res);
-    expect_call(client, "GET", "/echo", NULL, 200, "GET Bearer secret -|");
+    expect_call(client, (struct client_request){"GET", "/echo"}, 200, "GET Bearer secret -|");
     client_free(client);
     host_close(&host);
 }
@@ -305,20 +309,24 @@ static void test_stream_of_lines(void **state)
     int fd = listen_on_loopback(&port);
     host_open(&host, fd, NULL);
     struct client *client = client_to(port, NULL, 0);
-    int r = client_stream(client, "/lines", NULL, 0, add_line, &text, &res, &err);
+    int r = client_stream(client, &(struct client_stream){"/lines", NULL, 0, add_line, &text}, &res,
+                          &err);
     assert_int_equal(r, 44);
     assert_string_equal(text.data, "[one][two][][four]");
     client_response_done(&res);
-    r = client_stream(client, "/lines", NULL, 0, keep_line, &text, &res, &err);
+    r = client_stream(client, &(struct client_stream){"/lines", NULL, 0, keep_line, &text}, &res,
+                      &err);
     assert_int_equal(r, 0);
     assert_int_equal(res.status, 200);
     client_response_done(&res);
-    r = client_stream(client, "/gone", NULL, 0, keep_line, &text, &res, &err);
+    r = client_stream(client, &(struct client_stream){"/gone", NULL, 0, keep_line, &text}, &res,
+                      &err);
     assert_int_equal(r, 0);
     assert_int_equal(res.status, 410);
     assert_string_equal(res.body.data, "gone");
     client_response_done(&res);
-    r = client_stream(client, "/silent-stream", NULL, 5, keep_line, &text, &res, &err);
+    r = client_stream(client, &(struct client_stream){"/silent-stream", NULL, 5, keep_line, &text},
+                      &res, &err);
     assert_int_equal(r, -ETIMEDOUT);
     client_free(client);
     host_close(&host);
@@ -334,7 +342,7 @@ static void test_no_answer_in_time(void **state)
     int fd = listen_on_loopback(&port);
     host_open(&host, fd, NULL);
     struct client *client = client_to(port, NULL, 10);
-    int r = client_call(client, "GET", "/silent", NULL, NULL, SV(""), &res, &err);
+    int r = client_call(client, &(struct client_request){"GET", "/silent"}, &res, &err);
     assert_int_equal(r, -ETIMEDOUT);
     assert_string_equal(err.text, "GET /silent: the server did not answer in time");
     client_free(client);

@@ -96,7 +96,8 @@ static void test_refused_batch(void **state)
         struct log log = {0};
         struct outcome in_batch, behind, again;
         bench_open(&bench);
-        struct watch *watch = feed_watch(bench.store->feed, NULL, NULL, NULL, log_change, &log);
+        struct watch *watch =
+            feed_watch(bench.store->feed, (struct watch_filter){0}, log_change, &log);
         (void)must(&bench, creation("kept"), 0);
         submit(&bench, patch("kept", "lost"), &in_batch);
         embedded_flush(bench.store);
@@ -242,7 +243,7 @@ static void test_delete_and_create_in_one_batch(void **state)
     struct log log = {0};
     bench_open(&bench);
     (void)must(&bench, creation("a"), 0);
-    struct watch *watch = feed_watch(bench.store->feed, NULL, NULL, NULL, log_change, &log);
+    struct watch *watch = feed_watch(bench.store->feed, (struct watch_filter){0}, log_change, &log);
     struct outcome gone, back;
     submit(&bench, write_of(WRITE_DELETE, CM, "a", NULL), &gone);
     submit(&bench, creation("a"), &back);

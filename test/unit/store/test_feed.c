@@ -18,14 +18,14 @@ static void hear(void *arg, struct change *change)
     if (me->closes != NULL && me->closes->watch != NULL)
         feed_unwatch(take_ptr(me->closes->watch));
     if (me->opens != NULL && me->opens->watch == NULL)
-        me->opens->watch = feed_watch(me->feed, NULL, NULL, NULL, hear, me->opens);
+        me->opens->watch = feed_watch(me->feed, (struct watch_filter){0}, hear, me->opens);
 }
 
 static void listen(struct listener *me, struct feed *feed, const struct kind *kind, const char *ns,
                    const char *name)
 {
     *me = (struct listener){.feed = feed};
-    me->watch = feed_watch(feed, kind, ns, name, hear, me);
+    me->watch = feed_watch(feed, (struct watch_filter){kind, ns, name}, hear, me);
 }
 
 static void hush(struct listener *me)

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "model/schema.h"
+
+/* Bodies of requests that are no kinds: nothing of them is stored. */
+extern const struct type TYPE_DELETE_OPTIONS, TYPE_SCALE, TYPE_BINDING;
