@@ -62,7 +62,13 @@ static struct embedded *embedded_of(const struct store *store)
 
 static void head_key(struct str *key, const struct kind *kind, const char *ns, const char *name)
 {
-    str_addf(key, "%s/%s|%s|%s", kind->group, kind->name, ns, name);
+    str_add(key, kind->group);
+    str_addc(key, '/');
+    str_add(key, kind->name);
+    str_addc(key, '|');
+    str_add(key, ns);
+    str_addc(key, '|');
+    str_add(key, name);
 }
 
 static struct head *head_find(const struct embedded *e, const struct str *key)
