@@ -178,7 +178,6 @@ static int open_store(struct host *host, const struct host_options *options, str
         .arg = host};
     if (RAND_bytes((unsigned char *)&store.seed, sizeof(store.seed)) != 1)
         return err_set(err, -EIO, "no random numbers");
-    loop_task_init(&host->flush, host_flush, host);
     r = embedded_open(&store, &host->store, err);
     if (r < 0)
         return r;
@@ -192,8 +191,6 @@ static void start_controllers(struct host *host)
     host->world.cache = host->store->cache;
     host->world.feed = host->store->feed;
     rng_seed(&host->world.rng, (uint64_t)loop_wall(host->loop));
-    loop_timer_init(&host->wake, run_controllers, host);
-    loop_task_init(&host->run, run_controllers, host);
     host->manager = manager_new(&host->world, CONTROLLERS);
 }
 
@@ -277,15 +274,28 @@ static char *absolute(const char *path)
     return copy;
 }
 
+static void drain_step(void *arg);
+
+/* Whatever fails later, host_free() finds everything in a state that it can take down. */
+static struct host *host_new(struct loop *loop, const char *data)
+{
+    struct host *host = mem_zalloc(sizeof(*host));
+    host->loop = loop;
+    host->data = absolute(data);
+    loop_task_init(&host->flush, host_flush, host);
+    loop_task_init(&host->run, run_controllers, host);
+    loop_timer_init(&host->wake, run_controllers, host);
+    loop_timer_init(&host->drain, drain_step, host);
+    return host;
+}
+
 int host_start(struct loop *loop, const struct host_options *options, struct host **ret_host,
                struct err *err)
 {
     int r = dir_make(options->data, 0700, err);
     if (r < 0)
         return r;
-    struct host *host = mem_zalloc(sizeof(*host));
-    host->loop = loop;
-    host->data = absolute(options->data);
+    struct host *host = host_new(loop, options->data);
     r = open_store(host, options, err);
     if (r == 0) {
         start_controllers(host);
@@ -324,7 +334,6 @@ void host_stop(struct host *host, void (*stopped)(void *arg), void *arg)
     host->drain_until = loop_now(host->loop) + DRAIN_MS;
     api_end_streams(host->api);
     http_server_drain(host->http);
-    loop_timer_init(&host->drain, drain_step, host);
     drain_step(host);
 }
 
@@ -334,6 +343,7 @@ void host_free(struct host *host)
         return;
     manager_free(host->manager);
     loop_timer_clear(host->loop, &host->wake);
+    loop_timer_clear(host->loop, &host->drain);
     loop_task_cancel(host->loop, &host->run);
     if (host->api != NULL)
         api_end_streams(host->api);

@@ -308,8 +308,10 @@ def two_signals_end_it_at_once(folder):
     server = Server(f"{folder}/signals")
     server.start()
     try:
-        with server.local().watch(PATH):
+        # The connection stays open, for which the first signal waits and the second does not.
+        with server.local().watch(PATH) as events:
             server.popen.terminate()
+            equal(events.rest(), [], "the watch ends")
             server.popen.terminate()
             equal(server.wait(), 0, "exit code")
         server.check_clean()
