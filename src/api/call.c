@@ -234,7 +234,7 @@ static void run_verb(struct call *call)
     }
 }
 
-static void not_found(struct call *call)
+void call_not_found(struct call *call)
 {
     struct status status = {0};
     status_set(&status, 404, "NotFound", "the server could not find the requested resource");
@@ -245,7 +245,7 @@ static void resource_answer(struct call *call)
 {
     struct status status = {0};
     if (!find_target(call) || !sub_exists(call)) {
-        not_found(call);
+        call_not_found(call);
         return;
     }
     if (!find_verb(call)) {

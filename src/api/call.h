@@ -69,6 +69,7 @@ void call_reply(struct call *call, int code, const char *content_type, const cha
                 struct buf *body);
 void call_reply_json(struct call *call, int code, struct str *json); /* takes the text */
 void call_refuse(struct call *call, struct status *status);          /* takes the status */
+void call_not_found(struct call *call);                              /* no such address */
 void call_free(struct call *call);
 
 /* Handlers, by file. */

@@ -268,7 +268,5 @@ void discovery_answer(struct call *call)
         return;
     }
     str_done(&out);
-    struct status status = {0};
-    status_set(&status, 404, "NotFound", "the server could not find the requested resource");
-    call_refuse(call, &status);
+    call_not_found(call);
 }

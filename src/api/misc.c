@@ -143,7 +143,5 @@ void misc_answer(struct call *call)
             return;
         }
     }
-    struct status status = {0};
-    status_set(&status, 404, "NotFound", "the server could not find the requested resource");
-    call_refuse(call, &status);
+    call_not_found(call);
 }

@@ -5,19 +5,12 @@
  * field tables and never change while the program runs, so each is made once and its address
  * carries its hash: clients may keep it for ever. */
 #include "api/call.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static uint64_t hash_of(const struct buf *buf)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < buf->len; i++)
-        hash = (hash ^ (unsigned char)buf->data[i]) * 1099511628211u;
-    return hash;
-}
 
 static struct buf *document(struct api *api, const char *group, const char *version)
 {
@@ -52,7 +45,8 @@ static void answer_index(struct call *call)
                                               : mem_printf("api/%s", kind->version);
         if (map_put(seen, path, (void *)kind) != NULL)
             continue;
-        uint64_t hash = hash_of(document(call->api, kind->group, kind->version));
+        const struct buf *doc = document(call->api, kind->group, kind->version);
+        uint64_t hash = hash_bytes(HASH_START, doc->data, doc->len);
         str_addf(&out, "%s\"%s\":{\"serverRelativeURL\":\"/openapi/v3/%s?hash=%016" PRIX64 "\"}",
                  map_count(seen) > 1 ? "," : "", path, path, hash);
     }
@@ -107,9 +101,7 @@ void openapi_answer(struct call *call)
     const char *name = group ? parts[3] : "";
     const char *version = core ? parts[3] : group ? parts[4] : "";
     if (strcmp(call->part_count > 1 ? parts[1] : "", "v3") != 0 || !version_exists(name, version)) {
-        struct status status = {0};
-        status_set(&status, 404, "NotFound", "the server could not find the requested resource");
-        call_refuse(call, &status);
+        call_not_found(call);
         return;
     }
     const char *headers = call_param(call, "hash") ? "Cache-Control: public, immutable\r\n" : NULL;

@@ -178,6 +178,24 @@ static int repeated_error(struct sv text, size_t pos, struct sv key, struct err 
     return r;
 }
 
+/* Values stand in the order of the text, so a container ends where the next value behind it is. */
+static bool fits_depth_flat(yyjson_doc *doc)
+{
+    yyjson_val *ends[JSON_DEPTH_MAX];
+    size_t depth = 0;
+    yyjson_val *end = unsafe_yyjson_get_next(doc->root);
+    for (yyjson_val *val = doc->root; val < end; val++) {
+        if (!unsafe_yyjson_is_ctn(val))
+            continue;
+        while (depth > 0 && val >= ends[depth - 1])
+            depth--;
+        if (depth == JSON_DEPTH_MAX)
+            return false;
+        ends[depth++] = unsafe_yyjson_get_next(val);
+    }
+    return true;
+}
+
 static int check_keys(struct sv text, yyjson_doc *doc, struct err *err)
 {
     yyjson_val *end = unsafe_yyjson_get_next(doc->root);
@@ -193,13 +211,15 @@ static int check_keys(struct sv text, yyjson_doc *doc, struct err *err)
 
 int json_parse(struct sv text, yyjson_doc **ret_doc, struct err *err)
 {
-    int r = check_text_depth(text, err);
-    if (r < 0)
-        return r;
     yyjson_read_err read_err = {.msg = "there is no text"};
-    /* Without YYJSON_READ_INSITU the text is not written to, in spite of the type. */
+    /* Without YYJSON_READ_INSITU the text is not written to, in spite of the type. The reader does
+     * not recurse, so depth may be looked at afterwards, where it costs a step a value and not a
+     * step a byte. */
     scoped_json *doc =
         text.len ? yyjson_read_opts((char *)text.ptr, text.len, 0, &ALC, &read_err) : NULL;
+    int r = doc && fits_depth_flat(doc) ? 0 : check_text_depth(text, err);
+    if (r < 0)
+        return r;
     if (!doc)
         return syntax_error(text, &read_err, err);
     r = check_keys(text, doc, err);
@@ -394,11 +414,17 @@ static bool int_equal(yyjson_mut_val *a, yyjson_mut_val *b)
     return a_negative == b_negative && a->uni.u64 == b->uni.u64;
 }
 
+static bool same_text(yyjson_mut_val *a, yyjson_mut_val *b)
+{
+    size_t len = unsafe_yyjson_get_len(a);
+    return len == unsafe_yyjson_get_len(b) && memcmp(a->uni.str, b->uni.str, len) == 0;
+}
+
 /* Both are of one type. */
 static bool scalar_equal(yyjson_mut_val *a, yyjson_mut_val *b)
 {
     if (yyjson_mut_is_str(a) || yyjson_mut_is_raw(a))
-        return sv_eq(text_of(a), text_of(b));
+        return same_text(a, b);
     if (yyjson_mut_is_int(a) && yyjson_mut_is_int(b))
         return int_equal(a, b);
     if (yyjson_mut_is_real(a) && yyjson_mut_is_real(b))
@@ -447,12 +473,13 @@ static bool obj_equal_sorted(yyjson_mut_val *a, yyjson_mut_val *b)
 
 static bool same_key_order(yyjson_mut_val *a, yyjson_mut_val *b)
 {
-    yyjson_mut_obj_iter iter_a = yyjson_mut_obj_iter_with(a);
-    yyjson_mut_obj_iter iter_b = yyjson_mut_obj_iter_with(b);
-    yyjson_mut_val *key;
-    while ((key = yyjson_mut_obj_iter_next(&iter_a)))
-        if (!sv_eq(text_of(key), text_of(yyjson_mut_obj_iter_next(&iter_b))))
+    yyjson_mut_val *key_a = a->uni.ptr, *key_b = b->uni.ptr; /* the last ones; they form a ring */
+    for (size_t n = unsafe_yyjson_get_len(a); n > 0; n--) {
+        if (!same_text(key_a, key_b))
             return false;
+        key_a = key_a->next->next;
+        key_b = key_b->next->next;
+    }
     return true;
 }
 
@@ -462,13 +489,12 @@ static bool obj_equal(yyjson_mut_val *a, yyjson_mut_val *b)
 {
     if (!same_key_order(a, b))
         return obj_equal_sorted(a, b);
-    yyjson_mut_obj_iter iter_a = yyjson_mut_obj_iter_with(a);
-    yyjson_mut_obj_iter iter_b = yyjson_mut_obj_iter_with(b);
-    yyjson_mut_val *key;
-    while ((key = yyjson_mut_obj_iter_next(&iter_a))) {
-        yyjson_mut_val *other = yyjson_mut_obj_iter_next(&iter_b);
-        if (!json_mut_equal(yyjson_mut_obj_iter_get_val(key), yyjson_mut_obj_iter_get_val(other)))
+    yyjson_mut_val *key_a = a->uni.ptr, *key_b = b->uni.ptr;
+    for (size_t n = unsafe_yyjson_get_len(a); n > 0; n--) {
+        if (!json_mut_equal(key_a->next, key_b->next))
             return false;
+        key_a = key_a->next->next;
+        key_b = key_b->next->next;
     }
     return true;
 }

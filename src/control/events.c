@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/events.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t fnv1a(uint64_t hash, const char *text)
-{
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    return (hash ^ 0xff) * 1099511628211u;
-}
-
 /* The name says which event it is, so that finding the earlier one is a look-up. */
 static char *event_name(const struct obj *about, const struct event_text *text)
 {
-    uint64_t hash = 14695981039346656037u;
-    hash = fnv1a(hash, about->meta.uid);
-    hash = fnv1a(hash, text->type);
-    hash = fnv1a(hash, text->reason);
-    hash = fnv1a(hash, text->message);
-    hash = fnv1a(hash, text->component);
+    uint64_t hash = HASH_START;
+    hash = hash_text(hash, about->meta.uid);
+    hash = hash_text(hash, text->type);
+    hash = hash_text(hash, text->reason);
+    hash = hash_text(hash, text->message);
+    hash = hash_text(hash, text->component);
     return mem_printf("%.230s.%016" PRIx64, about->meta.name, hash);
 }
 

@@ -152,6 +152,8 @@ static void check_lists(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *o
 
 static void check_update(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *old)
 {
+    if (json_mut_equal(spec, old))
+        return; /* nearly always: nodes report the status, the rest of a pod stays */
     bool gated = yyjson_mut_arr_size(yyjson_mut_obj_get(old, "schedulingGates")) > 0;
     scoped_str path = {0};
     if (rules_changed(spec, old, gated ? MUTABLE_GATED : MUTABLE, &path)) {

@@ -130,26 +130,28 @@ void findings_done(struct findings *f);
 const char *finding_reason_name(enum finding_reason reason); /* "FieldValueRequired" */
 
 /* The walk under way: where we are, what was found. At most 100 findings are kept. Start with
- * {.findings = ..., .at = root}; end with check_done(). */
+ * {.findings = ..., .at = root}. */
 #define FINDINGS_MAX 100
 #define CHECK_DEPTH_MAX (JSON_DEPTH_MAX + 8)
 struct check {
     struct findings *findings;
-    struct str path;
     const yyjson_mut_val *at;
     bool dropped; /* the latest finding was one too many */
     size_t depth; /* steps in `trail` */
     struct check_step {
-        size_t mark;
-        const yyjson_mut_val *at;
-    } trail[CHECK_DEPTH_MAX]; /* where check_leave() goes back to */
+        const yyjson_mut_val *at; /* where check_leave() goes back to */
+        const char *name;         /* of a field or, in brackets, a key; NULL: an item */
+        size_t index;
+        bool is_key;
+    } trail[CHECK_DEPTH_MAX];
 };
-void check_done(struct check *c); /* the findings stay */
-/* Enter and leave a child's path while a check function looks at it. */
+/* Enter and leave a child's path while a check function looks at it. Names are not copied: they
+ * must stay until check_leave(). */
 size_t check_enter(struct check *c, const char *field); /* returns the mark for check_leave */
 size_t check_enter_index(struct check *c, size_t index);
 size_t check_enter_key(struct check *c, const char *key); /* labels[key] */
 /* The same with the child at hand, so that long lists and maps are not searched at each step. */
+size_t check_enter_field(struct check *c, const char *field, const yyjson_mut_val *value);
 size_t check_enter_item(struct check *c, size_t index, const yyjson_mut_val *item);
 size_t check_enter_member(struct check *c, const char *key, const yyjson_mut_val *value);
 void check_leave(struct check *c, size_t mark);

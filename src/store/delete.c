@@ -92,10 +92,8 @@ static void mark_deleted(const struct write_env *env, yyjson_mut_doc *doc, yyjso
 /* Everything else would have nowhere to go. */
 static bool is_protected(const struct write *write)
 {
-    static const char *const ALWAYS[] = {"default", "kube-system", "kube-public",
-                                         "kube-node-lease"};
-    for (size_t i = 0; write->kind == &KIND_NAMESPACE && i < ARRAY_LEN(ALWAYS); i++) {
-        if (strcmp(write->name, ALWAYS[i]) == 0)
+    for (size_t i = 0; write->kind == &KIND_NAMESPACE && STORE_NAMESPACES[i] != NULL; i++) {
+        if (strcmp(write->name, STORE_NAMESPACES[i]) == 0)
             return true;
     }
     return false;

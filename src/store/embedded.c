@@ -62,7 +62,13 @@ static struct embedded *embedded_of(const struct store *store)
 
 static void head_key(struct str *key, const struct kind *kind, const char *ns, const char *name)
 {
-    str_addf(key, "%s/%s|%s|%s", kind->group, kind->name, ns, name);
+    str_add(key, kind->group);
+    str_addc(key, '/');
+    str_add(key, kind->name);
+    str_addc(key, '|');
+    str_add(key, ns);
+    str_addc(key, '|');
+    str_add(key, name);
 }
 
 static struct head *head_find(const struct embedded *e, const struct str *key)
@@ -402,18 +408,20 @@ void embedded_close(struct store *store)
     mem_free(e);
 }
 
+const char *const STORE_NAMESPACES[] = {"default", "kube-system", "kube-public", "kube-node-lease",
+                                        NULL};
+
 void embedded_bootstrap(struct store *store)
 {
-    static const char *const ALWAYS[] = {"default", "kube-system", "kube-public",
-                                         "kube-node-lease"};
-    for (size_t i = 0; i < ARRAY_LEN(ALWAYS); i++) {
-        if (cache_get(store->cache, &KIND_NAMESPACE, "", ALWAYS[i]) != NULL)
+    for (size_t i = 0; STORE_NAMESPACES[i] != NULL; i++) {
+        if (cache_get(store->cache, &KIND_NAMESPACE, "", STORE_NAMESPACES[i]) != NULL)
             continue;
         struct write *write = write_new(WRITE_CREATE, &KIND_NAMESPACE, "", "");
         write->doc = yyjson_mut_doc_new(NULL);
         yyjson_mut_val *root = yyjson_mut_obj(write->doc);
         yyjson_mut_doc_set_root(write->doc, root);
-        json_mut_set(write->doc, root, "metadata.name", yyjson_mut_str(write->doc, ALWAYS[i]));
+        json_mut_set(write->doc, root, "metadata.name",
+                     yyjson_mut_str(write->doc, STORE_NAMESPACES[i]));
         store_submit(store, write);
     }
 }

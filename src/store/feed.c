@@ -109,12 +109,20 @@ size_t feed_watches(const struct feed *feed)
 static void list_key(struct str *key, const struct kind *kind, const char *ns, const char *name)
 {
     str_clear(key);
-    if (kind != NULL)
-        str_addf(key, "%s/%s", kind->group, kind->name);
-    if (ns != NULL)
-        str_addf(key, "|%s", ns);
-    if (name != NULL)
-        str_addf(key, "|%s|", name);
+    if (kind != NULL) {
+        str_add(key, kind->group);
+        str_addc(key, '/');
+        str_add(key, kind->name);
+    }
+    if (ns != NULL) {
+        str_addc(key, '|');
+        str_add(key, ns);
+    }
+    if (name != NULL) {
+        str_addc(key, '|');
+        str_add(key, name);
+        str_addc(key, '|');
+    }
 }
 
 static struct watch_list *list_find(struct feed *feed, const struct str *key)

@@ -24,6 +24,9 @@ enum validation { VALIDATE_IGNORE, VALIDATE_WARN, VALIDATE_STRICT };
 #define FINALIZER_ORPHAN "orphan"
 #define FINALIZER_FOREGROUND "foregroundDeletion"
 
+/* Namespaces that are always there and cannot be deleted; NULL-terminated. */
+extern const char *const STORE_NAMESPACES[];
+
 struct write_result {
     struct status status; /* ok, or why not */
     struct obj *obj;      /* the object as it is now (its last version when removed), borrowed */

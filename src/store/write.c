@@ -104,11 +104,13 @@ static void check_finalizers(struct check *c, yyjson_mut_val *meta, yyjson_mut_v
         return;
     yyjson_mut_arr_foreach(yyjson_mut_obj_get(meta, "finalizers"), i, n, item)
     {
-        if (!list_has(before, item)) {
-            check_forbidden(c, "finalizers",
-                            "an object that is being deleted takes no new finalizers");
-            return;
-        }
+        if (list_has(before, item))
+            continue;
+        scoped_free char *why =
+            mem_printf("an object that is being deleted takes no new finalizers, such as %s",
+                       yyjson_mut_is_str(item) ? yyjson_mut_get_str(item) : "this one");
+        check_forbidden(c, "finalizers", why);
+        return;
     }
 }
 
@@ -122,7 +124,6 @@ static void check_meta(const struct kind *kind, yyjson_mut_val *root, yyjson_mut
         check_name(&check, kind, meta);
     check_finalizers(&check, meta, yyjson_mut_obj_get(old, "metadata"));
     check_leave(&check, mark);
-    check_done(&check);
 }
 
 bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
@@ -378,12 +379,16 @@ static bool same_besides(yyjson_mut_val *a, yyjson_mut_val *b, const char *skip1
     return yyjson_mut_obj_size(b) == seen + skipped;
 }
 
-static void bump_generation(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct obj *old,
-                            yyjson_mut_val *old_root)
+/* Counts the versions of what is wanted; tells whether anything at all is new. */
+static bool note_change(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct obj *old,
+                        yyjson_mut_val *old_root)
 {
-    if (old->meta.generation == 0 || same_besides(root, old_root, "metadata", "status"))
-        return;
-    json_mut_set(doc, root, "metadata.generation", yyjson_mut_sint(doc, old->meta.generation + 1));
+    if (same_besides(root, old_root, "metadata", "status"))
+        return !same_part(root, old_root, "metadata") || !same_part(root, old_root, "status");
+    if (old->meta.generation != 0)
+        json_mut_set(doc, root, "metadata.generation",
+                     yyjson_mut_sint(doc, old->meta.generation + 1));
+    return true;
 }
 
 /* Type information may be left out by a client; it is never wrong in what we store. */
@@ -420,11 +425,11 @@ static void judge_update(const struct write_env *env, struct write *write,
         write->kind->prepare_update(doc, root, old->root);
     if (!write_validate(write, doc, old_root, result))
         return;
-    bump_generation(doc, root, old, old_root);
+    bool changed = note_change(doc, root, old, old_root);
     if (write_may_go(write->kind, root))
         decision->verdict = VERDICT_REMOVE;
     else
-        decision->verdict = json_mut_equal(root, old_root) ? VERDICT_KEEP : VERDICT_PUT;
+        decision->verdict = changed ? VERDICT_PUT : VERDICT_KEEP;
 }
 
 /* ---- patch ---- */

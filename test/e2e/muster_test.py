@@ -353,7 +353,7 @@ class Server:
 
     def start(self):
         self.spawn()
-        line = self._ready_line()
+        line = self.ready_line()
         found = re.fullmatch(r"ready api=(\S+) kubeconfig=(\S+) dashboard=\S+\n", line)
         if not found:
             self.end()
@@ -364,7 +364,8 @@ class Server:
         self.socket = str(self.data / "muster.sock")
         return self
 
-    def _ready_line(self):
+    def ready_line(self):
+        """Its line on standard output; what there is when it ends before, or takes too long."""
         fd, line, limit = self.popen.stdout.fileno(), b"", time.monotonic() + LIMIT_S
         while not line.endswith(b"\n"):
             if not select.select([fd], [], [], max(0, limit - time.monotonic()))[0]:

@@ -423,7 +423,7 @@ def server_side_apply_is_refused_with_a_reason(world):
 @cases
 def bodies_as_yaml(world):
     ns, path = home(world)
-    text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: \"1\"\n"
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: in-yaml\ndata:\n  a: \"1\"\n"
     made = world.api.ok("POST", path, text, {"Content-Type": "application/yaml"})
     equal(made["data"], {"a": "1"}, "data")
     for bad in ("a: [", "a: b\n---\nc: d\n"):
