@@ -595,7 +595,7 @@ static int open_envelope(const struct decode *d, struct sv bytes, struct envelop
 
 int protobuf_type(struct sv bytes, struct sv *ret_api_version, struct sv *ret_kind, struct err *err)
 {
-    struct envelope envelope;
+    struct envelope envelope = {0};
     int r = open_envelope(&(struct decode){.err = err}, bytes, &envelope);
     if (r < 0)
         return r;
@@ -642,7 +642,7 @@ static int read_root(struct decode *d, const struct type *type, const struct env
 int protobuf_decode(const struct type *type, struct sv bytes, yyjson_mut_doc **ret_doc,
                     struct err *err)
 {
-    struct envelope envelope;
+    struct envelope envelope = {0};
     struct decode d = {.err = err};
     int r = open_envelope(&d, bytes, &envelope);
     if (r < 0)
