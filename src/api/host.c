@@ -15,6 +15,7 @@
 #include "store/sqlite.h"
 #include <errno.h>
 #include <openssl/rand.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,22 @@ static void more_metrics(void *arg, struct str *out)
 
 /* ---- starting ---- */
 
+/* Before anybody is served, the namespaces that are always there are there, durably. Waiting is
+ * fine: nobody else is waiting yet. */
+static int make_namespaces(struct host *host, struct err *err)
+{
+    embedded_bootstrap(host->store);
+    while (embedded_busy(host->store)) {
+        struct pollfd pollfd = {.fd = sqlite_disk_fd(host->disk), .events = POLLIN};
+        embedded_flush(host->store);
+        if (poll(&pollfd, 1, -1) > 0)
+            sqlite_disk_dispatch(host->disk);
+    }
+    const char *trouble = embedded_stats(host->store).trouble;
+    return trouble ? err_set(err, -EIO, "cannot store anything in '%s': %s", host->data, trouble)
+                   : 0;
+}
+
 static int open_store(struct host *host, const struct host_options *options, struct err *err)
 {
     scoped_free char *path = mem_printf("%s/muster.db", host->data);
@@ -165,8 +182,7 @@ static int open_store(struct host *host, const struct host_options *options, str
     if (r < 0)
         return r;
     host->disk_io = loop_io_add(host->loop, sqlite_disk_fd(host->disk), EPOLLIN, disk_ready, host);
-    embedded_bootstrap(host->store);
-    return 0;
+    return make_namespaces(host, err);
 }
 
 static void start_controllers(struct host *host)

@@ -7,7 +7,8 @@ import socket
 import sys
 import threading
 
-from muster_test import (LIMIT_S, Cases, Server, brief, contains, equal, fail, matches, version_of)
+from muster_test import (LIMIT_S, SOURCE, Cases, Server, brief, contains, equal, fail, matches,
+                         version_of)
 from objects import configmap, job, pod, server_world
 
 WINDOW = 64
@@ -432,6 +433,32 @@ def bodies_as_yaml(world):
 
 
 @cases
+def bodies_as_protobuf(world):
+    """What Go's typed clients send, to every address that takes a body of another kind."""
+    as_protobuf = {"Content-Type": "application/vnd.kubernetes.protobuf"}
+
+    def body(name):
+        return (SOURCE / "test/data/protobuf" / f"{name}.pb").read_bytes()
+
+    equal(world.api.ok("POST", "/api/v1/namespaces", body("namespace"), as_protobuf)["metadata"]["name"],
+          "foo", "name")
+    pods, jobs = "/api/v1/namespaces/foo/pods", "/apis/batch/v1/namespaces/foo/jobs"
+    made = world.api.ok("POST", pods, body("pod_bare"), as_protobuf)
+    equal(made["spec"]["containers"][0]["image"], "img", "image")
+    world.api.ok("POST", f"{pods}/bare/binding", body("binding_bare"), as_protobuf)
+    equal(world.api.get(f"{pods}/bare")["spec"]["nodeName"], "n1", "node")
+    world.put("foo", job("s"))
+    world.api.ok("PUT", f"{jobs}/s/scale", body("scale_zero"), as_protobuf)
+    equal(world.api.get(f"{jobs}/s")["spec"]["parallelism"], 0, "parallelism")
+    world.api.ok("DELETE", f"{jobs}/s", body("delete_options_bare"), as_protobuf)
+    message = world.api.refused(400, "POST", pods, body("namespace"), as_protobuf)["message"]
+    contains(message, "holds a 'Namespace', where a Pod is due")
+    contains(world.api.refused(400, "POST", pods, body("pod_nfs"), as_protobuf)["message"],
+             "spec.volumes[0].nfs", "application/json")
+    world.api.refused(400, "POST", pods, body("pod_bare")[:-20], as_protobuf)
+
+
+@cases
 def a_dry_run_stores_nothing(world):
     ns, path = home(world)
     before = version_of(world.api.get(path))
@@ -552,7 +579,8 @@ def wrong_bodies(world):
     for bad in ("", "{", "[]", "7", '{"a":1}x', '{"a":1,"a":2}', b'{"metadata":{"name":"\xff"}}',
                 '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"d"},"x":' + deep + "}"):
         world.api.refused(400, "POST", path, bad)
-    world.api.refused(415, "POST", path, "<a/>", {"Content-Type": "application/xml"})
+    message = world.api.refused(415, "POST", path, "<a/>", {"Content-Type": "application/xml"})["message"]
+    contains(message, "application/vnd.kubernetes.protobuf")
     world.api.refused(422, "POST", path, {"metadata": {}})
     world.api.refused(422, "POST", path, {"metadata": {"name": 7}})
     world.api.refused(422, "POST", path, {"metadata": {"name": "n"}, "data": {"a": 1}})

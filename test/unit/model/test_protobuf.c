@@ -73,9 +73,9 @@ static const struct type *type_of(struct sv bytes)
 }
 
 static const char *const OBJECTS[] = {
-    "pod",     "pod_bare", "job",       "configmap", "namespace",      "namespace_full",
-    "lease",   "event",    "event_old", "node",      "delete_options", "delete_options_bare",
-    "binding", "scale",    "scale_zero"};
+    "pod",     "pod_bare", "job",        "configmap",   "namespace",      "namespace_full",
+    "lease",   "event",    "event_old",  "node",        "delete_options", "delete_options_bare",
+    "binding", "scale",    "scale_zero", "binding_bare"};
 
 static void test_reads_what_go_writes(void **state)
 {
