@@ -128,9 +128,9 @@ class Lines:
 class Process:
     """A program that runs beside the test."""
 
-    def __init__(self, command, env=None, cwd=None):
+    def __init__(self, command, env=None, cwd=None, stdin=subprocess.DEVNULL):
         self.popen = subprocess.Popen([str(word) for word in command], env=env, cwd=cwd, text=True,
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stdin=stdin, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE)
         self.lines = Lines(self.popen.stdout)
         self.errors = Lines(self.popen.stderr)
@@ -149,6 +149,8 @@ class Process:
         if self.popen.poll() is None:
             self.popen.kill()
         self.popen.wait()
+        if self.popen.stdin:
+            self.popen.stdin.close()
         for lines, pipe in ((self.lines, self.popen.stdout), (self.errors, self.popen.stderr)):
             lines.thread.join(LIMIT_S)
             pipe.close()

@@ -5,7 +5,7 @@ import concurrent.futures
 import contextlib
 import itertools
 
-from muster_test import Kubectl, Server
+from muster_test import Kubectl, Server, matches
 
 
 def configmap(name, data=None, **meta):
@@ -86,6 +86,10 @@ class World:
         """Creates objects over the API; gives them back as they are stored (one: itself)."""
         made = [self.api.ok("POST", path_of(obj, ns), obj) for obj in objects]
         return made[0] if len(made) == 1 else made
+
+    def metric(self, name):
+        """The value of a metric without labels."""
+        return int(matches(self.api.call("GET", "/metrics").text, rf"^{name} (\d+)$")[1])
 
     def put_many(self, ns, objects, writers=16):
         """The same with many at a time, which the server then commits together."""

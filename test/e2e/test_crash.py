@@ -161,7 +161,8 @@ def check_shared(found, shared):
         if version < told:
             fail(f"shared-{number} is at {version}, but {told} was told")
         if item.told.get(version, stored["data"]) != stored["data"] or not is_whole(stored["data"]):
-            fail(f"shared-{number}: version {version} was told with {item.told[version]}, is {stored['data']}")
+            fail(f"shared-{number}: version {version} was told with {item.told[version]}, "
+                 f"is {stored['data']}")
         item.told = {version: stored["data"]}
 
 

@@ -400,7 +400,8 @@ def diff_tells_by_its_exit_code(world):
     out = world.kubectl.run("diff", "-f", "-", stdin=changed, code=1).stdout
     matches(out, r'^-  a: "1"$')
     matches(out, r'^\+  a: "2"$')
-    out = world.kubectl.run("diff", "-f", "-", stdin=json.dumps(configmap("new", namespace=ns)), code=1).stdout
+    new = json.dumps(configmap("new", namespace=ns))
+    out = world.kubectl.run("diff", "-f", "-", stdin=new, code=1).stdout
     matches(out, r"^\+kind: ConfigMap$")
 
 

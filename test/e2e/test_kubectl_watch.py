@@ -59,7 +59,8 @@ def get_watch_only_starts_with_changes(world):
     ns = world.new_namespace()
     world.put(ns, configmap("old"))
     with Proxy(world.server.socket) as proxy:
-        with world.kubectl.beside("-s", proxy.url, "get", "cm", "-n", ns, "--watch-only", "-o", "name") as watching:
+        with world.kubectl.beside("-s", proxy.url, "get", "cm", "-n", ns, "--watch-only",
+                                  "-o", "name") as watching:
             with world.api.watch(f"/api/v1/namespaces/{ns}/configmaps") as events:
                 number = 0
                 # Which change is its first depends on when it is ready; none may be the old object.
@@ -79,7 +80,8 @@ def get_w_follows_a_selector(world):
     ns = world.new_namespace()
     path = f"/api/v1/namespaces/{ns}/configmaps"
     world.put(ns, configmap("in", labels={"app": "x"}), configmap("out"))
-    with world.kubectl.beside("get", "cm", "-n", ns, "-w", "-l", "app=x", "--output-watch-events") as watching:
+    with world.kubectl.beside("get", "cm", "-n", ns, "-w", "-l", "app=x",
+                              "--output-watch-events") as watching:
         take_rows(watching, ["EVENT"], ["ADDED", "in"])
         world.api.patch(f"{path}/out", {"metadata": {"labels": {"app": "x"}}})
         world.api.patch(f"{path}/in", {"metadata": {"labels": {"app": "y"}}})
@@ -91,7 +93,8 @@ def get_w_of_one_object(world):
     ns = world.new_namespace()
     path = f"/api/v1/namespaces/{ns}/configmaps"
     world.put(ns, configmap("a"), configmap("b"))
-    with world.kubectl.beside("get", "cm/a", "-n", ns, "-w", "-o", "jsonpath={.metadata.name}{.data}{\"\\n\"}") as watching:
+    template = 'jsonpath={.metadata.name}{.data}{"\\n"}'
+    with world.kubectl.beside("get", "cm/a", "-n", ns, "-w", "-o", template) as watching:
         watching.lines.until("^a")
         world.api.patch(f"{path}/b", {"data": {"n": "1"}})
         world.api.patch(f"{path}/a", {"data": {"n": "2"}})
