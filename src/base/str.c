@@ -45,13 +45,16 @@ void str_addf(struct str *str, const char *fmt, ...)
     assert(fmt);
     va_list ap;
     va_start(ap, fmt);
-    int len = vsnprintf(NULL, 0, fmt, ap);
+    size_t room = str->cap - str->len;
+    int len = vsnprintf(room ? str->data + str->len : NULL, room, fmt, ap);
     va_end(ap);
     assert(len >= 0);
-    grow(str, (size_t)len);
-    va_start(ap, fmt);
-    (void)vsnprintf(str->data + str->len, (size_t)len + 1, fmt, ap); /* the room was measured */
-    va_end(ap);
+    if ((size_t)len >= room) { /* seldom: room is made by doubling */
+        grow(str, (size_t)len);
+        va_start(ap, fmt);
+        (void)vsnprintf(str->data + str->len, (size_t)len + 1, fmt, ap); /* it was measured */
+        va_end(ap);
+    }
     str->len += (size_t)len;
 }
 

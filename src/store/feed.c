@@ -13,7 +13,7 @@
 #include <uthash.h>
 
 /* Past versions are kept for those who resume, but not at any price. */
-#define WINDOW_BYTES_MAX ((size_t)64 << 20)
+#define WINDOW_BYTES_MAX ((size_t)96 << 20)
 
 struct watch_list { /* all watches with the same filter */
     char *key;
@@ -205,11 +205,20 @@ static void walk_end(struct feed *feed)
 
 /* ---- changes ---- */
 
+/* About what a version holds in memory: its text, the strings of its view once more, and the view's
+ * values. What watchers share of it goes with it. */
+static size_t weight(const struct change *change)
+{
+    const struct obj *obj = change->obj;
+    return sizeof(*obj) + 2 * obj->json->len +
+           yyjson_doc_get_val_count(obj->doc) * sizeof(yyjson_val);
+}
+
 static void ring_drop_first(struct feed *feed)
 {
     struct change *first = &feed->ring[feed->start];
     feed->oldest = first->revision;
-    feed->bytes -= first->obj->json->len;
+    feed->bytes -= weight(first);
     change_done(first);
     feed->start = (feed->start + 1) % feed->cap;
     feed->len--;
@@ -217,7 +226,7 @@ static void ring_drop_first(struct feed *feed)
 
 static struct change *ring_push(struct feed *feed, struct change change)
 {
-    feed->bytes += change.obj->json->len;
+    feed->bytes += weight(&change);
     while (feed->len == feed->cap || (feed->len > 0 && feed->bytes > WINDOW_BYTES_MAX))
         ring_drop_first(feed);
     struct change *slot = &feed->ring[(feed->start + feed->len++) % feed->cap];

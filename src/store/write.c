@@ -261,6 +261,15 @@ static yyjson_mut_doc *only_status(const struct obj *old, yyjson_mut_doc *doc)
     return result;
 }
 
+/* Such a patch was applied to a copy of the newest version, which therefore differs in nothing but
+ * its status: there is nothing to restrict. A JSON patch names its places in another way. */
+static bool patches_status_alone(const struct write *write)
+{
+    yyjson_val *patch = yyjson_doc_get_root(write->patch);
+    return write->op == WRITE_PATCH && write->patch_type != PATCH_JSON &&
+           yyjson_obj_size(patch) == 1 && yyjson_obj_get(patch, "status") != NULL;
+}
+
 static yyjson_mut_doc *only_finalizers(const struct obj *old, yyjson_mut_doc *doc)
 {
     yyjson_mut_doc *result = obj_edit(old);
@@ -344,7 +353,8 @@ static yyjson_mut_doc *wanted_version(const struct write_env *env, struct write 
     case SUB_NONE:
         return take_ptr(write->doc);
     case SUB_STATUS:
-        return only_status(env->old, write->doc);
+        return patches_status_alone(write) ? take_ptr(write->doc)
+                                           : only_status(env->old, write->doc);
     case SUB_FINALIZE:
         return only_finalizers(env->old, write->doc);
     case SUB_BINDING:

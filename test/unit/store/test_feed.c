@@ -120,6 +120,26 @@ static void test_window(void **state)
     feed_free(feed);
 }
 
+/* A version is its text and a parsed view, which is larger than the text: of changes of 1 MiB each
+ * the window keeps what fits into memory, not a hundred. */
+static void test_window_of_large_objects(void **state)
+{
+    (void)state;
+    struct feed *feed = feed_new(1000);
+    scoped_free char *text = mem_alloc((1 << 20) + 1);
+    memset(text, 'x', 1 << 20);
+    text[1 << 20] = '\0';
+    scoped_free char *json =
+        mem_printf("{'metadata':{'namespace':'a','name':'x','uid':'u'},'data':'%s'}", text);
+    for (uint64_t revision = 1; revision <= 60; revision++) {
+        scoped_obj *obj = obj_of(&KIND_CONFIGMAP, revision, json);
+        feed_publish(feed, CHANGE_MODIFIED, obj, NULL);
+    }
+    size_t kept = feed_revision(feed) - feed_oldest(feed);
+    assert_in_range(kept, 40, 48);
+    feed_free(feed);
+}
+
 static void test_revisions_may_have_gaps(void **state)
 {
     (void)state;
@@ -205,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_window_of_large_objects),
         cmocka_unit_test(test_revisions_may_have_gaps),
         cmocka_unit_test(test_close_from_a_callback),
         cmocka_unit_test(test_open_from_a_callback),
