@@ -589,6 +589,8 @@ class Cases:
     def main(self, make_world=None):
         """Runs all; make_world(folder) is a context manager that gives what cases need."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        # A test that is told to end, as after a time limit, takes its servers and folders down too.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         wanted = sys.argv[1:]
         chosen = [case for case in self.list if not wanted or any(w in case[0] for w in wanted)]
         folder = tempfile.mkdtemp(prefix="muster-e2e-")
