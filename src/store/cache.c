@@ -270,13 +270,8 @@ struct obj *cache_put(struct cache *cache, struct obj *obj)
     return NULL;
 }
 
-struct obj *cache_remove(struct cache *cache, const struct kind *kind, const char *ns,
-                         const char *name)
+static struct obj *entry_drop(struct cache *cache, struct shelf *shelf, struct entry *entry)
 {
-    struct shelf *shelf = shelf_of(cache, kind);
-    struct entry *entry = entry_find(cache, kind, ns, name);
-    if (entry == NULL)
-        return NULL;
     RB_REMOVE(entry_tree, &shelf->tree, entry);
     shelf->count--;
     struct obj *old = entry_detach(cache, entry);
@@ -284,14 +279,22 @@ struct obj *cache_remove(struct cache *cache, const struct kind *kind, const cha
     return old;
 }
 
+struct obj *cache_remove(struct cache *cache, const struct kind *kind, const char *ns,
+                         const char *name)
+{
+    struct entry *entry = entry_find(cache, kind, ns, name);
+    return entry ? entry_drop(cache, shelf_of(cache, kind), entry) : NULL;
+}
+
 void cache_free(struct cache *cache)
 {
     if (cache == NULL)
         return;
     for (size_t i = 0; i < cache->shelf_count; i++) {
+        struct shelf *shelf = &cache->shelves[i];
         struct entry *entry;
-        while ((entry = RB_ROOT(&cache->shelves[i].tree)) != NULL)
-            obj_unref(cache_remove(cache, cache->shelves[i].kind, entry->ns, entry->name));
+        while ((entry = RB_ROOT(&shelf->tree)) != NULL)
+            obj_unref(entry_drop(cache, shelf, entry));
     }
     mem_free(cache->shelves);
     mem_free(cache);
