@@ -26,7 +26,7 @@
  *  4. The timerfd is armed at or before the earliest deadline. It is not moved when timers are
  *     cleared or postponed (most are: they are time-outs); an early wake-up is cheaper. */
 
-#define EVENTS_A_TURN 256
+#define EVENTS_A_TURN 64 /* few, so that a turn's writes are on the disk while the next is read */
 #define SLOT_NONE UINT32_MAX
 
 struct loop_slot {
