@@ -309,7 +309,7 @@ static int shm_lock(sqlite3_file *handle, int offset, int n, int flags)
 static void shm_barrier(sqlite3_file *handle)
 {
     (void)handle;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    __sync_synchronize();
 }
 
 static int shm_unmap(sqlite3_file *handle, int remove)
