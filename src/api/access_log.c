@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One line a request. Written through a buffer of stdio that is flushed once it is full or a
- * second old, and turned over at 16 MiB: access.log.1 is the one before. Queries are left out of
- * nothing: they hold selectors, never secrets (tokens come in a header, which is not logged). */
+/* One line a request, written out once a turn of the loop and turned over at 16 MiB: access.log.1
+ * is the one before. Queries are logged: they hold selectors, never secrets (tokens come in a
+ * header, which is not). */
 #include "api/call.h"
 #include "base/mem.h"
 #include <errno.h>
@@ -17,7 +17,6 @@ struct access_log {
     char *path;
     FILE *file;
     size_t bytes;
-    time_ms flushed;
 };
 
 static int log_reopen(struct access_log *log, struct err *err)
@@ -72,12 +71,14 @@ void access_log_line(struct access_log *log, time_ms at, const struct http_done 
     str_addf(&line, " peer=%s\n", req->peer.address);
     (void)fwrite(line.data, 1, line.len, log->file); /* a full disk must not stop the server */
     log->bytes += line.len;
-    if (at - log->flushed >= 1000 || at < log->flushed) {
-        log->flushed = at;
-        (void)fflush(log->file);
-    }
     if (log->bytes > LOG_BYTES_MAX)
         log_turn_over(log);
+}
+
+void access_log_flush(struct access_log *log)
+{
+    if (log->file != NULL)
+        (void)fflush(log->file); /* as above */
 }
 
 void access_log_close(struct access_log *log)

@@ -318,8 +318,16 @@ void api_on_done(void *arg, const struct http_done *done)
             api->metrics.requests[i][hundreds]++;
     }
     api->metrics.took_ms_sum += done->took_ms > 0 ? (uint64_t)done->took_ms : 0;
-    if (api->log != NULL)
+    if (api->log != NULL) {
         access_log_line(api->log, loop_wall(api->loop), done);
+        loop_defer(api->loop, &api->log_flush);
+    }
+}
+
+static void flush_log(void *arg)
+{
+    struct api *api = arg;
+    access_log_flush(api->log);
 }
 
 int api_new(const struct api_options *options, struct api **ret_api, struct err *err)
@@ -329,6 +337,7 @@ int api_new(const struct api_options *options, struct api **ret_api, struct err 
     api->loop = options->loop;
     api->store = options->store;
     LIST_INIT(&api->streams);
+    loop_task_init(&api->log_flush, flush_log, api);
     api->openapi = map_new();
     int r = options->access_log ? access_log_open(options->access_log, &api->log, err) : 0;
     if (r < 0) {
@@ -350,6 +359,7 @@ void api_free(struct api *api)
 {
     if (api == NULL)
         return;
+    loop_task_cancel(api->loop, &api->log_flush);
     access_log_close(api->log);
     (void)map_each(api->openapi, free_document, NULL);
     map_free(api->openapi);

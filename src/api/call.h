@@ -56,6 +56,8 @@ struct api {
     LIST_HEAD(, stream) streams;
     struct api_metrics metrics;
     struct access_log *log;
+    struct loop_task log_flush;
+    uint64_t streams_begun;
     struct map *openapi; /* group version to struct buf, made on first use */
 };
 
@@ -105,4 +107,5 @@ void tables_end(struct str *out);
 struct access_log;
 int access_log_open(const char *path, struct access_log **ret_log, struct err *err);
 void access_log_line(struct access_log *log, time_ms at, const struct http_done *done);
+void access_log_flush(struct access_log *log);
 void access_log_close(struct access_log *log);

@@ -247,8 +247,8 @@ static time_ms stream_lifetime(const struct call *call)
     long seconds = text != NULL ? strtol(text, NULL, 10) : 0;
     if (seconds > 0 && seconds < 1000000)
         return seconds * 1000;
-    /* Spread, so that watches begun together do not end together. */
-    uintptr_t spread = ((uintptr_t)call >> 4) % TIMEOUT_SPREAD_MS;
+    /* Spread, so that watches begun together do not end together: 7919 is a prime. */
+    uint64_t spread = call->api->streams_begun * 7919 % TIMEOUT_SPREAD_MS;
     return TIMEOUT_DEFAULT_MS + (time_ms)spread;
 }
 
@@ -262,6 +262,7 @@ static struct stream *stream_new(struct call *call, struct filter *filter)
     stream->filter = *filter;
     stream->as_table = call_wants_table(call);
     stream->with_bookmarks = call_flag(call, "allowWatchBookmarks");
+    api->streams_begun++;
     stream->ends_at = loop_now(api->loop) + stream_lifetime(call);
     loop_timer_init(&stream->timer, on_timer, stream);
     loop_task_init(&stream->drop, stream_drop, stream);
