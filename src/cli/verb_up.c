@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/preload.h"
+#include "os/fd.h"
 #include "os/log.h"
 #include "os/notify.h"
 #include <signal.h>
@@ -108,6 +109,7 @@ static bool parse_window(const char *text, size_t *ret_changes)
 
 static int serve(struct up *up, struct manifests *manifests, struct err *err)
 {
+    fd_limit_raise();
     struct str data = {0};
     int r = cli_data_dir(up->cli, &data, err);
     struct host_options options = {.data = str_text(&data),

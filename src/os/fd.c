@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +43,15 @@ static int read_all(int fd, size_t bytes_max, struct str *text)
         if (text->len > bytes_max)
             return -EFBIG;
     }
+}
+
+void fd_limit_raise(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* with fewer it still serves fewer clients */
 }
 
 int file_read(const char *path, size_t bytes_max, struct str *out, struct err *err)

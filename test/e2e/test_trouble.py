@@ -7,6 +7,7 @@ import ctypes
 import hashlib
 import os
 import pathlib
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -342,6 +343,21 @@ def an_address_in_use(folder):
         finally:
             second.end()
         contains(second.stderr, "error: ", first.url.rsplit(":", 1)[1])
+
+
+@cases
+def a_shell_that_gives_few_descriptors(folder):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 512:
+        raise Skip("the hard limit is low as well")
+    server = Server(f"{folder}/descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        with running(server):
+            limits = resource.prlimit(server.popen.pid, resource.RLIMIT_NOFILE)
+            equal(limits, (hard, hard), "the server's limits")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 if __name__ == "__main__":
