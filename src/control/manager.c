@@ -198,6 +198,11 @@ size_t manager_stats(const struct manager *manager, struct manager_stats *out, s
 
 /* ---- for controllers ---- */
 
+void *control_arg(struct control *control)
+{
+    return control->controller->arg;
+}
+
 struct world *control_world(struct control *control)
 {
     return control->manager->world;

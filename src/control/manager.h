@@ -14,6 +14,7 @@ struct controller {
     void (*map)(struct control *control, const struct change *change);
     /* Reads the cache and asks for writes; called again until there is nothing left to do. */
     void (*reconcile)(struct control *control, const char *key);
+    void *arg; /* the controller's own, control_arg() */
 };
 
 struct manager *manager_new(struct world *world, const struct controller *const *controllers);
@@ -25,6 +26,7 @@ size_t manager_backlog(const struct manager *manager);
 
 /* For controllers. */
 struct world *control_world(struct control *control);
+void *control_arg(struct control *control);
 time_ms control_now(struct control *control);
 void control_add(struct control *control, const char *key);
 void control_add_at(struct control *control, const char *key, time_ms at);

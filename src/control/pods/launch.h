@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/arena.h"
+#include "base/err.h"
+#include "store/cache.h"
+
+/* What a container needs to run, resolved from the pod and the ConfigMaps it names: everything a
+ * runtime must know, nothing it must look up. Lives in an arena. */
+struct launch_mount {
+    enum { MOUNT_EMPTY_DIR, MOUNT_HOST_PATH, MOUNT_CONFIG_MAP } type;
+    const char *volume; /* its name in the pod */
+    const char *path;   /* where the container sees it */
+    const char *sub_path;
+    const char *host_path;
+    const char *host_path_type; /* "", "DirectoryOrCreate", "File" ... */
+    bool is_read_only;
+    bool is_memory;     /* emptyDir medium Memory */
+    int64_t size_bytes; /* emptyDir sizeLimit; 0: none */
+    size_t n_files;     /* of a configMap: what is in it */
+    const struct launch_file {
+        const char *path;
+        const char *data;
+        size_t len;
+        int mode;
+    } * files;
+};
+struct launch {
+    const char *const *argv; /* NULL-terminated; $(VAR) replaced */
+    const char *const *envp; /* "NAME=value", NULL-terminated */
+    const char *dir;
+    const char *image; /* "" for a plain process */
+    const char *stop_signal;
+    int64_t uid, gid; /* -1: the supervisor's own */
+    const int64_t *groups;
+    size_t n_groups;
+    int64_t cpu_request_milli, cpu_limit_milli; /* 0: none */
+    int64_t memory_limit_bytes;
+    int64_t pids_limit;
+    int32_t oom_score_adj;
+    const struct launch_mount *mounts;
+    size_t n_mounts;
+};
+
+/* What the node knows for fieldRef and for the environment. */
+struct launch_node {
+    const char *name, *host_ip;
+    const char *pod_ip;
+};
+/* `container`: its object in the pod's spec. -ENOENT: a ConfigMap or a key is missing (err says
+ * which; it may come). -ENOTSUP: something no runtime here can do; err names the field. */
+int launch_make(struct arena *arena, const struct cache *cache, const struct obj *pod,
+                yyjson_val *container, const struct launch_node *node, struct launch *ret_launch,
+                struct err *err);
+/* Fields of the pod that the process runtime does not have: 0, or -ENOTSUP with the path of the
+ * first and the remedy. `allow_images`: images are ignored on the pod's own wish. */
+int launch_supported(const struct obj *pod, struct err *err);
