@@ -185,7 +185,6 @@ struct start_view {
     bool is_ending;  /* told to end, not reaped yet */
     bool is_final;   /* over, and will not start again */
     enum start_reason why;
-    enum start_reason last_why; /* while it waits to start again: why it ended */
     uint32_t blocker;
     struct gate_verdict gate;
     enum start_reason ended_why; /* how this generation ended, whatever it waits for now */
