@@ -109,7 +109,7 @@ static bool parse_window(const char *text, size_t *ret_changes)
 
 static int serve(struct up *up, struct manifests *manifests, struct err *err)
 {
-    fd_limit_raise();
+    (void)fd_limit_raise(); /* nothing is started for others yet */
     struct str data = {0};
     int r = cli_data_dir(up->cli, &data, err);
     struct host_options options = {.data = str_text(&data),

@@ -179,6 +179,7 @@ struct start_view {
     bool is_ending;  /* told to end, not reaped yet */
     bool is_final;   /* over, and will not start again */
     enum start_reason why;
+    enum start_reason last_why; /* while it waits to start again: why it ended */
     uint32_t blocker;
     struct gate_verdict gate;
     time_ms again_at;
