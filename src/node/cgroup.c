@@ -5,8 +5,9 @@
  *    were given.
  * 2. items[0] is the base: v2 where it is mounted, else the first of v1. All pods and leaves have a
  *    group in it; its cgroup.procs is the truth about who is inside.
- * 3. Groups of v1's memory and pids are dear (a memory group costs more than all others together),
- *    so they are made only for what has a limit there. Who has none joins the nearest group above.
+ * 3. Groups are dear, a memory group more than all others together. In v1's memory and pids they
+ *    are made only for what has a limit there, in v1's cpu for each pod, and for leaves that are
+ *    weighed against each other. Who has none joins the nearest group above.
  * 4. Nothing is kept in memory about pods: the directories are the state, hence a new supervisor
  *    finds what a dead one has left.
  * 5. A hierarchy that refuses us is left out; without any, calls succeed and do nothing. */
@@ -106,6 +107,12 @@ static int hierarchy_make(struct cgroup_hierarchy *h, struct str *why)
     return 0;
 }
 
+static void is_not_empty(void *arg, const char *name)
+{
+    (void)name;
+    *(bool *)arg = true;
+}
+
 /* Takes a hierarchy into the tree when it is of use and we may make groups in it. */
 static void tree_add(struct cgroup_tree *tree, const struct cgroup_place *place, const char *name,
                      struct str *why)
@@ -123,6 +130,7 @@ static void tree_add(struct cgroup_tree *tree, const struct cgroup_place *place,
         return;
     }
     h.is_always = tree->len == 0 || (h.controllers & ~(unsigned)(CTL_MEMORY | CTL_PIDS));
+    cgroup_dir_each(h.dir, is_not_empty, &h.is_used);
     tree->items[tree->len++] = h;
 }
 
@@ -193,10 +201,19 @@ struct cgroup_can cgroup_can(const struct cgroup_tree *tree)
     return tree->can;
 }
 
-static bool wants(const struct cgroup_hierarchy *h, const struct cgroup_limits *limits)
+/* Which controllers a leaf needs a group of its own for. */
+static unsigned wanted_by(const struct cgroup_limits *limits)
 {
-    unsigned wanted = (limits->memory_bytes ? CTL_MEMORY : 0) | (limits->pids ? CTL_PIDS : 0);
-    return h->is_always || (h->controllers & wanted);
+    return (limits->cpu_weight || limits->cpu_max_milli ? CTL_CPU : 0U) |
+           (limits->memory_bytes ? CTL_MEMORY : 0U) | (limits->pids ? CTL_PIDS : 0U);
+}
+
+/* The leaf must be in the base, and where its CPU time is counted or its processes are frozen. */
+static bool wants_leaf(const struct cgroup_tree *tree, const struct cgroup_hierarchy *h,
+                       const struct cgroup_limits *limits)
+{
+    return h == &tree->items[0] ||
+           (h->controllers & (wanted_by(limits) | CTL_CPUACCT | CTL_FREEZER));
 }
 
 static int group_make(const char *path, struct err *err)
@@ -210,9 +227,10 @@ int cgroup_pod_make(struct cgroup_tree *tree, const char *pod, const struct cgro
 {
     scoped_str path = {0};
     for (size_t i = 0; i < tree->len; i++) {
-        const struct cgroup_hierarchy *h = &tree->items[i];
-        if (!wants(h, limits))
+        struct cgroup_hierarchy *h = &tree->items[i];
+        if (!h->is_always && !(h->controllers & wanted_by(limits)))
             continue;
+        h->is_used = true;
         cgroup_path(h, pod, NULL, &path);
         int r = group_make(str_text(&path), err);
         if (r < 0)
@@ -241,6 +259,8 @@ void cgroup_pod_remove(struct cgroup_tree *tree, const char *pod)
 {
     scoped_str path = {0};
     for (size_t i = tree->len; i-- > 0;) {
+        if (!tree->items[i].is_used)
+            continue;
         cgroup_path(&tree->items[i], pod, NULL, &path);
         (void)cgroup_dir_remove(str_text(&path)); /* what is still used stays */
     }
@@ -251,9 +271,10 @@ int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf
 {
     scoped_str path = {0};
     for (size_t i = 0; i < tree->len; i++) {
-        const struct cgroup_hierarchy *h = &tree->items[i];
-        if (!wants(h, limits))
+        struct cgroup_hierarchy *h = &tree->items[i];
+        if (!wants_leaf(tree, h, limits))
             continue;
+        h->is_used = true;
         cgroup_path(h, pod, leaf, &path);
         int r = group_make(str_text(&path), err);
         if (r == 0)
@@ -287,7 +308,7 @@ void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *lea
     *ret_door = (struct cgroup_door){0};
     for (size_t i = 0; i < tree->len; i++) {
         const struct cgroup_hierarchy *h = &tree->items[i];
-        if (!nearest(h, pod, leaf, &path))
+        if (!h->is_used || !nearest(h, pod, leaf, &path))
             continue;
         if (h->is_v2)
             ret_door->v2 = mem_strdup(str_text(&path));
@@ -390,8 +411,8 @@ bool cgroup_leaf_remove(struct cgroup_tree *tree, const char *pod, const char *l
     bool is_gone = true;
     /* The base goes last: as long as it is there a new supervisor finds the leaf. */
     for (size_t i = tree->len; i-- > 0;) {
-        if (i == 0 && !is_gone)
-            break;
+        if (!tree->items[i].is_used || (i == 0 && !is_gone))
+            continue;
         cgroup_path(&tree->items[i], pod, leaf, &path);
         is_gone = cgroup_dir_remove(str_text(&path)) && is_gone;
     }

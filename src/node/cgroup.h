@@ -18,7 +18,7 @@ struct cgroup_can {
     bool kill, events;                   /* v2 files */
 };
 struct cgroup_limits {
-    int64_t cpu_weight; /* 1..10000; 0: leave */
+    int64_t cpu_weight; /* 1..10000; 0: leave. The only container of a pod needs none */
     int64_t cpu_max_milli;
     int64_t memory_bytes; /* 0: none; -1: none, but counted exactly and not summed up (v1) */
     int64_t pids;

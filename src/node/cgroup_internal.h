@@ -44,7 +44,8 @@ struct cgroup_hierarchy {
     unsigned controllers;
     bool is_v2;
     bool is_aside;  /* v2: we left own, so that it can hand controllers down */
-    bool is_always; /* each pod and leaf has a group here, wanted limits or not */
+    bool is_always; /* each pod has a group here, wanted limits or not */
+    bool is_used;   /* there may be groups of pods; while not, nobody has to look */
 };
 struct cgroup_tree {
     struct cgroup_hierarchy items[CGROUP_PLACES_MAX];

@@ -18,7 +18,7 @@ static bool group_with(const struct cgroup_tree *tree, unsigned controller, cons
                        const char *leaf, struct str *ret_path)
 {
     for (size_t i = 0; i < tree->len; i++) {
-        if (!(tree->items[i].controllers & controller))
+        if (!(tree->items[i].controllers & controller) || !tree->items[i].is_used)
             continue;
         cgroup_path(&tree->items[i], pod, leaf, ret_path);
         return access(str_text(ret_path), F_OK) == 0;
