@@ -135,26 +135,26 @@ static void do_moved(struct runner *runner, struct rpod *pod, const struct start
 {
     struct start_view view;
     start_view(pod->engine, fx->container, &view);
-    if (view.state == CT_READY && fx->from == CT_STARTING && view.ready_at > view.started_at)
+    if (fx->to == CT_READY && fx->from == CT_STARTING && view.ready_at > view.started_at)
         control_event(runner->control, pod->obj, "Normal", "Started",
                       "Started container %s, ready after %lld ms", view.name,
                       (long long)(view.ready_at - view.started_at));
-    if (view.state != CT_FAILED)
+    if (fx->to != CT_FAILED || view.state != CT_FAILED)
         return;
-    if (view.why == WHY_TIMEOUT)
+    if (view.ended_why == WHY_TIMEOUT)
         control_event(runner->control, pod->obj, "Warning", "StartTimeout",
                       "Container %s was not ready in time and was ended", view.name);
-    else if (view.why == WHY_NOT_RUN)
+    else if (view.ended_why == WHY_NOT_RUN)
         control_event(runner->control, pod->obj, "Warning", "Failed",
                       "Container %s could not be started: %s", view.name,
                       pod->containers[fx->container].message != NULL
                           ? pod->containers[fx->container].message
                           : "unknown reason");
-    else if (view.why == WHY_STARTUP_PROBE || view.why == WHY_LIVENESS_PROBE)
+    else if (view.ended_why == WHY_STARTUP_PROBE || view.ended_why == WHY_LIVENESS_PROBE)
         control_event(runner->control, pod->obj, "Warning", "Unhealthy",
                       "Container %s failed its %s probe and was ended", view.name,
-                      view.why == WHY_STARTUP_PROBE ? "startup" : "liveness");
-    else if (view.why == WHY_OOM)
+                      view.ended_why == WHY_STARTUP_PROBE ? "startup" : "liveness");
+    else if (view.ended_why == WHY_OOM)
         control_event(runner->control, pod->obj, "Warning", "OOMKilled",
                       "Container %s used more memory than its limit", view.name);
     else if (!view.is_final)

@@ -122,8 +122,13 @@ static void from_status(const struct runner *runner, yyjson_val *status, time_ms
     out->ended_at = now;
     out->exit_code = EXIT_LOST;
     yyjson_val *end = json_at(status, "state.terminated");
-    if (end == NULL && !str_eq(state, "ready") && !str_eq(state, "starting"))
+    bool has_process = str_eq(state, "ready") || str_eq(state, "starting");
+    if (end == NULL && !has_process)
         end = json_at(status, "lastState.terminated");
+    out->waits_again = generation > 0 && !has_process && json_at(status, "state.waiting") != NULL;
+    out->is_restarting_all =
+        str_eq(json_str_at(status, "state.waiting.reason"), "RestartingAllContainers");
+    out->is_exit_handled = out->waits_again || json_at(status, "state.terminated") != NULL;
     if (end == NULL)
         return;
     out->exit_code = (int)json_int_at(end, "exitCode", EXIT_LOST);
@@ -141,6 +146,8 @@ static void from_runtime(const struct runner *runner, const struct unit_found *f
         out->restarts = found->generation - 1;
         out->was_started = out->was_ready = false;
     }
+    if (is_newer || !found->has_ended)
+        out->is_exit_handled = out->waits_again = out->is_restarting_all = false;
     out->generation = found->generation;
     out->is_running = !found->has_ended;
     if (found->has_ended) {
