@@ -357,9 +357,9 @@ void act_on_event(void *arg, const struct runtime_event *event)
     struct rpod *pod = event->unit.uid != NULL ? map_get(runner->by_uid, event->unit.uid) : NULL;
     uint32_t i = 0;
     if (event->type == RT_FOUND) {
-        adopt_add(runner, event);
+        podadopt_add(runner, event);
     } else if (event->type == RT_FOUND_ALL) {
-        adopt_all_known(runner);
+        podadopt_all(runner);
     } else if (event->type == RT_POD_REMOVED && pod != NULL) {
         pod->stage = RPOD_REMOVED;
         control_add(runner->control, pod->key);

@@ -171,7 +171,7 @@ static void take_in(struct runner *runner, struct rpod *pod)
     pod->stage = RPOD_LIVE;
     struct runtime_pod slice = rpod_slice(pod);
     runner->options.runtime->ops->pod_create(runner->options.runtime, &slice);
-    adopt_pod(runner, pod, &spec);
+    podadopt_pod(runner, pod, &spec);
 }
 
 /* ---- out of it ---- */
@@ -277,11 +277,11 @@ static void reconcile_lost(struct runner *runner, struct rpod *pod)
 
 static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *obj)
 {
-    bool is_told = write_status(runner, pod, obj);
-    if (!is_told)
-        return; /* the change brings us back */
-    if (pod->stage == RPOD_LIVE || pod->stage == RPOD_HELD)
+    if (pod->stage == RPOD_LIVE || pod->stage == RPOD_HELD) {
+        if (!write_status(runner, pod, obj))
+            return; /* the change brings us back */
         remove_rest(runner, pod);
+    }
     if (pod->stage != RPOD_REMOVED)
         return;
     if (obj->meta.deleted != 0)
@@ -470,7 +470,7 @@ void runner_free(struct runner *runner)
     (void)map_each(runner->pods, drop_each, NULL);
     map_free(runner->pods);
     map_free(runner->by_uid);
-    adopt_done(runner);
+    podadopt_done(runner);
     start_free(runner->engine);
     arena_done(&runner->arena);
     mem_free(runner);

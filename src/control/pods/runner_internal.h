@@ -90,12 +90,12 @@ size_t podspec_count(const struct obj *pod);
 void podstatus_make(const struct rpod *pod, const struct obj *current, yyjson_mut_doc *doc,
                     yyjson_mut_val *patch);
 
-/* adopt.c */
-void adopt_add(struct runner *runner, const struct runtime_event *event);
-void adopt_all_known(struct runner *runner);
+/* podadopt.c */
+void podadopt_add(struct runner *runner, const struct runtime_event *event);
+void podadopt_all(struct runner *runner);
 /* Puts the pod into the engine as it was, or as new when nothing is known of it. */
-void adopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec);
-void adopt_done(struct runner *runner);
+void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec);
+void podadopt_done(struct runner *runner);
 
 /* act.c: does what the engine asks for. */
 void act_pump(struct runner *runner);

@@ -8,7 +8,7 @@
 
 #define EXIT_LOST 255
 
-void adopt_add(struct runner *runner, const struct runtime_event *event)
+void podadopt_add(struct runner *runner, const struct runtime_event *event)
 {
     vec_push(&runner->found, ((struct unit_found){.uid = mem_strdup(event->unit.uid),
                                                   .container = mem_strdup(event->unit.container),
@@ -19,7 +19,7 @@ void adopt_add(struct runner *runner, const struct runtime_event *event)
                                                   .at = event->at}));
 }
 
-void adopt_done(struct runner *runner)
+void podadopt_done(struct runner *runner)
 {
     for (size_t i = 0; i < runner->found.len; i++) {
         mem_free(runner->found.items[i].uid);
@@ -68,7 +68,7 @@ static void end_strays(struct runner *runner)
     }
 }
 
-void adopt_all_known(struct runner *runner)
+void podadopt_all(struct runner *runner)
 {
     struct cache *cache = control_world(runner->control)->cache;
     runner->has_found_all = true;
@@ -158,7 +158,7 @@ static void from_runtime(const struct runner *runner, const struct unit_found *f
     }
 }
 
-void adopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec)
+void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec)
 {
     time_ms now = control_steady(runner->control);
     struct start_adopted *adopted = arena_alloc(&runner->arena, pod->n * sizeof(*adopted));
