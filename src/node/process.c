@@ -4,6 +4,7 @@
  * how a container ends is in process_end.c, questions in process_ask.c, what was left by an earlier
  * supervisor in process_adopt.c. */
 #include "base/arena.h"
+#include "base/hash.h"
 #include "node/process_internal.h"
 #include "os/fd.h"
 #include "os/log.h"
@@ -455,7 +456,10 @@ static int open_parts(struct process_runtime *rt, const struct process_options *
         r = logs_open(rt->loop, logs, &rt->logs, err);
     if (r < 0)
         return r;
-    rt->tree = cgroup_tree_open(options->cgroup_root, options->node, &rt->warning);
+    /* Several servers on one machine must not take each other's groups for left-overs. */
+    scoped_free char *tree =
+        mem_printf("%s-%08x", options->node, (unsigned)hash_text(HASH_START, rt->data));
+    rt->tree = cgroup_tree_open(options->cgroup_root, tree, &rt->warning);
     rt->can = cgroup_can(rt->tree);
     struct err own = {0};
     if (cgroup_own(rt->tree, "supervisor", SUPERVISOR_WEIGHT, getpid(), &own) < 0)

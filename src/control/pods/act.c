@@ -55,6 +55,8 @@ static void do_start(struct runner *runner, struct rpod *pod, const struct start
     container->pid = 0;
     container->watchdog_at = TIME_NEVER;
     rpod_say(pod, fx->container, NULL);
+    podspec_notify(pod->obj, unit.container, &launch.wants_notify, &launch.watchdog_ms);
+    container->watchdog_ms = launch.watchdog_ms;
     if (r < 0) {
         rpod_say(pod, fx->container, err.text);
         runner->stats.start_errors++;
@@ -246,6 +248,43 @@ void act_pump(struct runner *runner)
     finish_shutdown(runner);
 }
 
+/* ---- watchdogs ---- */
+
+/* Keys "!INDEX/UID": this container must have said WATCHDOG=1 by now. */
+static void watchdog_key(const struct rpod *pod, uint32_t i, char *out, size_t size)
+{
+    (void)snprintf(out, size, "!%u/%s", i, pod->uid);
+}
+
+static void act_watchdog_arm(struct runner *runner, struct rpod *pod, uint32_t i)
+{
+    struct rcontainer *container = &pod->containers[i];
+    if (container->watchdog_ms == 0)
+        return;
+    char key[128];
+    watchdog_key(pod, i, key, sizeof(key));
+    container->watchdog_at = now_of(runner) + container->watchdog_ms;
+    control_add_after(runner->control, key, container->watchdog_ms);
+}
+
+void act_watchdog(struct runner *runner, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    uint32_t i = (uint32_t)strtoul(key + 1, NULL, 10);
+    struct rpod *pod = slash != NULL ? map_get(runner->by_uid, slash + 1) : NULL;
+    if (pod == NULL || pod->engine == NULL || pod->containers[i].watchdog_at == TIME_NEVER)
+        return;
+    time_ms left = pod->containers[i].watchdog_at - now_of(runner);
+    if (left > 0) {
+        control_add_after(runner->control, key, left);
+        return;
+    }
+    rpod_say(pod, i, "the watchdog was not fed in time");
+    pod->containers[i].watchdog_at = TIME_NEVER;
+    start_unhealthy(runner->engine, pod->engine, i, now_of(runner));
+    act_pump(runner);
+}
+
 /* ---- what happened ---- */
 
 static bool find_container(const struct rpod *pod, const char *name, uint32_t *ret_index)
@@ -265,6 +304,7 @@ static void on_ended(struct runner *runner, struct rpod *pod, uint32_t i,
     struct rcontainer *container = &pod->containers[i];
     if (container->generation == event->unit.generation) {
         container->has_ended = true;
+        container->watchdog_at = TIME_NEVER;
         container->is_oom = event->is_oom;
         if (event->text != NULL)
             rpod_say(pod, i, event->text);
@@ -323,8 +363,10 @@ static void on_unit_event(struct runner *runner, struct rpod *pod, uint32_t i,
         start_prepared(runner->engine, pod->engine, i, event->text, now);
         break;
     case RT_RUNNING:
-        if (pod->containers[i].generation == event->unit.generation)
+        if (pod->containers[i].generation == event->unit.generation) {
             pod->containers[i].pid = event->pid;
+            act_watchdog_arm(runner, pod, i);
+        }
         start_running(runner->engine, pod->engine, i, event->unit.generation, now);
         break;
     case RT_NOT_RUN:

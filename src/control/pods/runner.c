@@ -368,6 +368,8 @@ static void runner_reconcile(struct control *control, const char *key)
         register_node(runner);
     else if (strcmp(key, KEY_LEASE) == 0)
         register_lease(runner);
+    else if (key[0] == '!')
+        act_watchdog(runner, key);
     else
         reconcile_pod(runner, key);
 }

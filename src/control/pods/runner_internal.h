@@ -83,6 +83,9 @@ static inline time_ms runner_wall(const struct runner *runner, time_ms steady)
 /* podspec.c: from the object to what the engine wants; lives in the arena. */
 void podspec_read(struct arena *arena, const struct obj *pod, const struct node_settings *settings,
                   struct start_pod_spec *ret_spec);
+/* Annotations muster.dev/notify and muster.dev/watchdog. */
+void podspec_notify(const struct obj *pod, const char *container, bool *ret_wants,
+                    time_ms *ret_watchdog_ms);
 yyjson_val *podspec_container(const struct obj *pod, size_t i, bool *ret_is_init);
 size_t podspec_count(const struct obj *pod);
 
@@ -99,6 +102,7 @@ void podadopt_done(struct runner *runner);
 
 /* act.c: does what the engine asks for. */
 void act_pump(struct runner *runner);
+void act_watchdog(struct runner *runner, const char *key);
 void act_on_event(void *arg, const struct runtime_event *event);
 /* The pod as its slice sees it. */
 struct runtime_pod rpod_slice(const struct rpod *pod);
