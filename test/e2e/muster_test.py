@@ -28,7 +28,7 @@ import traceback
 import urllib.parse
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-LIMIT_S = 60
+LIMIT_S = int(os.environ.get("MUSTER_TEST_LIMIT", "60"))
 PR_SET_CHILD_SUBREAPER = 36
 SANITIZER_WORDS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:",
                    "WARNING: ThreadSanitizer", "Assertion `")
