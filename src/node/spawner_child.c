@@ -238,6 +238,8 @@ static bool free_one(void *arg, const char *key, void *value)
 
 void spawner_children_done(struct spawner_children *children)
 {
+    if (children->loop != NULL)
+        sweep(children); /* orphans that ended within the last moments */
     loop_timer_clear(children->loop, &children->sweep);
     (void)map_each(children->by_id, free_one, NULL);
     map_free(children->by_id);
