@@ -211,9 +211,11 @@ void start_ct_arm_timeout(struct start_ct *ct)
 /* While the supervisor itself was late nobody could be seen to get ready. */
 static time_ms timeout_at(const struct start_ct *ct)
 {
-    if (ct->timeout_at == TIME_NEVER)
-        return TIME_NEVER;
-    return ct->timeout_at + (ct->pod->start->lag - ct->timeout_lag);
+    const struct start *start = ct->pod->start;
+    if (ct->timeout_at == TIME_NEVER || ct->timeout_lag == start->lag)
+        return ct->timeout_at;
+    time_ms at = ct->timeout_at + (start->lag - ct->timeout_lag);
+    return at > start->judge_at ? at : start->judge_at;
 }
 
 void start_extend_timeout(struct start *start, struct start_pod *pod, uint32_t container,
