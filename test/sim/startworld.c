@@ -132,7 +132,7 @@ static void answer(struct world *world, const struct sw_event *event)
 {
     struct sw_ct *ct = &event->pod->cts[event->ct];
     bool is_ok = world->now >= ct->ok_at && !is_mishap(world, 10);
-    if (world->start == NULL)
+    if (world->start == NULL || event->engine != world->adoptions)
         return;
     if (!ct->is_told && is_ok && event->probe == PROBE_STARTUP) {
         ct->was_ready = true;
@@ -149,23 +149,37 @@ static void answer(struct world *world, const struct sw_event *event)
     start_answer(world->start, event->pod->pod, event->ticket, is_ok, world->now);
 }
 
+/* News of a generation that is gone; the engine must not listen. */
+static void say_stale(struct world *world, const struct sw_event *event)
+{
+    struct start_exit end = {.generation = event->generation, .code = event->code};
+    if (world->start == NULL)
+        return;
+    if (event->type == SW_ANSWER && event->engine == world->adoptions)
+        start_answer(world->start, event->pod->pod, event->ticket, true, world->now);
+    if (event->type == SW_EXIT)
+        start_ended(world->start, event->pod->pod, event->ct, &end, world->now);
+}
+
 static void happen(struct world *world, const struct sw_event *event)
 {
     struct sw_pod *pod = event->pod;
     struct sw_ct *ct = &pod->cts[event->ct];
     bool is_current = event->generation == ct->generation;
-    if (pod->is_over && pod->pod == NULL)
+    if (pod->pod == NULL)
         return;
-    if (event->type == SW_SPAWNED && is_current && ct->is_asked) {
+    if (!is_current && event->type != SW_PREPARED) {
+        say_stale(world, event);
+    } else if (event->type == SW_SPAWNED && ct->is_asked) {
         if (is_mishap(world, 5))
             world_end(world, pod, event->ct, 128);
         else
             live(world, pod, event->ct);
-    } else if (event->type == SW_EXIT && is_current && ct->is_alive) {
+    } else if (event->type == SW_EXIT && ct->is_alive) {
         world_end(world, pod, event->ct, event->code);
-    } else if (event->type == SW_ANSWER && is_current && ct->is_alive) {
+    } else if (event->type == SW_ANSWER && ct->is_alive) {
         answer(world, event);
-    } else if (event->type == SW_NOTIFY && is_current && ct->is_alive) {
+    } else if (event->type == SW_NOTIFY && ct->is_alive) {
         say_ready(world, pod, event->ct);
         if (!ct->was_ready)
             world_later(world, pod, event->ct, 1000)->type = SW_NOTIFY;
@@ -255,6 +269,7 @@ static void act_on(struct world *world, const struct start_effect *effect)
         event->type = SW_ANSWER;
         event->probe = effect->probe;
         event->ticket = effect->ticket;
+        event->engine = world->adoptions;
         if (!ct->is_alive || ct->is_told || effect->generation != ct->generation)
             world_fail(world, "%s: probed without reason", ct->spec.name);
         break;

@@ -19,7 +19,7 @@ struct sw_event {
     struct sw_pod *pod;
     uint32_t ct, generation;
     int code;
-    uint64_t ticket;
+    uint64_t ticket, engine; /* asked by the how manieth supervisor: another one hears nothing */
     enum start_probe_kind probe;
 };
 

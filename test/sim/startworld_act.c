@@ -158,6 +158,9 @@ static void adopt(struct world *world, struct sw_pod *pod)
     for (uint32_t i = 0; i < pod->n; i++) {
         was[i] = record_of(&pod->cts[i]);
         adopt_ct(&pod->cts[i], &was[i]);
+        /* Whether one that has ended for good ever ran, is not on record. */
+        if (pod->cts[i].spec.role == START_MAIN && was[i].is_known && !was[i].waits_again)
+            pod->has_main_run = true;
     }
     struct start_pod_spec spec = pod->spec;
     if (spec.deadline_ms > 0) {

@@ -114,7 +114,9 @@ void world_check_term(struct world *world, struct sw_pod *pod, const struct star
         world_fail(world, "%s %s is told to end, but does not run", pod->uid, ct->spec.name);
     if (effect->type == FX_TERM && view.why == WHY_STOPPED) {
         check_turn(world, pod, effect->container);
-        if (pod->is_stopped && world->now + effect->grace_ms > pod->over_by)
+        /* When it came to its own end just before it was stopped, that was told with its grace. */
+        if (pod->is_stopped && world->now + effect->grace_ms > pod->over_by &&
+            effect->grace_ms > pod->spec.grace_ms)
             world_fail(world, "%s %s gets more grace than there is", pod->uid, ct->spec.name);
     }
 }
