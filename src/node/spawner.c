@@ -19,7 +19,7 @@
  *  3. Replies of our own making (a refusal, the end of an adopted child) come like those of the
  *     helper, never from within a call. */
 
-#define UNDER_WAY_MAX 32 /* keeps the helper busy while its answers travel */
+#define UNDER_WAY_MAX 128 /* keeps the helper busy while its answers travel */
 
 struct held *held_add(struct spawner *spawner, const char *id)
 {

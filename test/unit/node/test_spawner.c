@@ -572,7 +572,7 @@ static void test_a_dead_helper_loses_no_exit(void **state)
  * What was under way when a helper died has failed, but no more than that. */
 static void test_helpers_die_under_load(void **state)
 {
-    enum { N = 1000, KILLS = 4, UNDER_WAY_MAX = 32 };
+    enum { N = 1500, KILLS = 4, UNDER_WAY_MAX = 128 };
     struct rig rig;
     char id[32];
     int n_killed = 0, n_known = 0;
