@@ -212,6 +212,13 @@ static bool sub_exists(const struct call *call)
     return strcmp(call->sub, "finalize") == 0 && call->kind == &KIND_NAMESPACE;
 }
 
+/* What is measured can be neither changed nor watched. */
+static bool verb_exists(const struct call *call)
+{
+    bool reads = call->verb == VERB_GET || call->verb == VERB_LIST;
+    return reads || !kind_is_reading(call->kind);
+}
+
 static void run_verb(struct call *call)
 {
     switch (call->verb) {
@@ -248,7 +255,7 @@ static void resource_answer(struct call *call)
         call_not_found(call);
         return;
     }
-    if (!find_verb(call)) {
+    if (!find_verb(call) || !verb_exists(call)) {
         status_set(&status, 405, "MethodNotAllowed",
                    "the server does not allow this method on the requested resource");
         call_refuse(call, &status);
@@ -258,7 +265,10 @@ static void resource_answer(struct call *call)
         call_refuse(call, &status);
         return;
     }
-    run_verb(call);
+    if (kind_is_reading(call->kind))
+        usage_answer(call);
+    else
+        run_verb(call);
 }
 
 /* ---- the front door ---- */

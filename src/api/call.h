@@ -82,6 +82,7 @@ void read_get(struct call *call);
 void read_list(struct call *call);
 void watch_start(struct call *call);
 void change_answer(struct call *call); /* create, update, patch, delete */
+void usage_answer(struct call *call);  /* metrics.k8s.io */
 
 /* May this identity do this? False: *status says why not. Rights that depend on what a write
  * changes are asked for again by change_admit(). */

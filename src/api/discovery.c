@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What there is: the old documents (/api, /apis, one list a group version) and the aggregated one
- * that newer clients ask for by Accept. All of it follows from KINDS. */
+ * that newer clients ask for by Accept. All of it follows from the tables of kinds. */
 #include "api/call.h"
 #include <string.h>
 
@@ -11,6 +11,7 @@ static const char *const VERBS_ALL[] = {"create", "delete", "deletecollection", 
                                         "list",   "patch",  "update",           "watch"};
 static const char *const VERBS_SUB[] = {"get", "patch", "update"};
 static const char *const VERBS_CREATE[] = {"create"};
+static const char *const VERBS_READING[] = {"get", "list"};
 
 static void add_list(struct str *out, const char *key, const char *const *words, size_t n)
 {
@@ -29,12 +30,20 @@ static void add_words(struct str *out, const char *key, const char *const *words
         add_list(out, key, words, n);
 }
 
+static void add_verbs(struct str *out, const struct kind *kind)
+{
+    if (kind_is_reading(kind))
+        add_list(out, "verbs", VERBS_READING, ARRAY_LEN(VERBS_READING));
+    else
+        add_list(out, "verbs", VERBS_ALL, ARRAY_LEN(VERBS_ALL));
+}
+
 /* Is this the first kind of its group (or group version)? Then the group is listed here. */
 static bool is_first(size_t at, bool same_version)
 {
     for (size_t i = 0; i < at; i++) {
-        if (strcmp(KINDS[i]->group, KINDS[at]->group) == 0 &&
-            (!same_version || strcmp(KINDS[i]->version, KINDS[at]->version) == 0))
+        if (strcmp(kind_served(i)->group, kind_served(at)->group) == 0 &&
+            (!same_version || strcmp(kind_served(i)->version, kind_served(at)->version) == 0))
             return false;
     }
     return true;
@@ -76,7 +85,7 @@ static void old_resource(struct str *out, const struct kind *kind)
 {
     str_addf(out, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\"",
              kind->plural, kind->singular, kind->namespaced ? "true" : "false", kind->name);
-    add_list(out, "verbs", VERBS_ALL, ARRAY_LEN(VERBS_ALL));
+    add_verbs(out, kind);
     add_words(out, "shortNames", kind->short_names);
     add_words(out, "categories", kind->categories);
     str_addc(out, '}');
@@ -100,12 +109,12 @@ static bool old_version(struct str *out, const char *group, const char *version)
              "\"resources\":[",
              group, *group ? "/" : "", version);
     size_t n = 0;
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (!in_version(KINDS[i], group, version))
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        if (!in_version(kind_served(i), group, version))
             continue;
         if (n++ > 0)
             str_addc(out, ',');
-        old_resource(out, KINDS[i]);
+        old_resource(out, kind_served(i));
     }
     str_add(out, "]}\n");
     return n > 0;
@@ -115,12 +124,12 @@ static void old_group(struct str *out, const char *group)
 {
     const char *preferred = NULL;
     str_addf(out, "\"name\":\"%s\",\"versions\":[", group);
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (strcmp(KINDS[i]->group, group) != 0 || !is_first(i, true))
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        if (strcmp(kind_served(i)->group, group) != 0 || !is_first(i, true))
             continue;
         str_addf(out, "%s{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}", preferred ? "," : "",
-                 group, KINDS[i]->version, KINDS[i]->version);
-        preferred = preferred ? preferred : KINDS[i]->version;
+                 group, kind_served(i)->version, kind_served(i)->version);
+        preferred = preferred ? preferred : kind_served(i)->version;
     }
     str_addf(out, "],\"preferredVersion\":{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}}", group,
              preferred, preferred);
@@ -130,11 +139,11 @@ static void old_groups(struct str *out)
 {
     bool any = false;
     str_add(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (*KINDS[i]->group == '\0' || !is_first(i, false))
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        if (*kind_served(i)->group == '\0' || !is_first(i, false))
             continue;
         str_add(out, any ? ",{" : "{");
-        old_group(out, KINDS[i]->group);
+        old_group(out, kind_served(i)->group);
         any = true;
     }
     str_add(out, "]}\n");
@@ -149,7 +158,7 @@ static void new_resource(struct str *out, const struct kind *kind)
              "\"%s\"},\"scope\":\"%s\",\"singularResource\":\"%s\"",
              kind->plural, kind->group, kind->version, kind->name,
              kind->namespaced ? "Namespaced" : "Cluster", kind->singular);
-    add_list(out, "verbs", VERBS_ALL, ARRAY_LEN(VERBS_ALL));
+    add_verbs(out, kind);
     add_words(out, "shortNames", kind->short_names);
     add_words(out, "categories", kind->categories);
     struct sub subs[4];
@@ -170,12 +179,12 @@ static void new_version(struct str *out, const char *group, const char *version)
 {
     str_addf(out, "{\"version\":\"%s\",\"freshness\":\"Current\",\"resources\":[", version);
     bool any = false;
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (!in_version(KINDS[i], group, version))
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        if (!in_version(kind_served(i), group, version))
             continue;
         if (any)
             str_addc(out, ',');
-        new_resource(out, KINDS[i]);
+        new_resource(out, kind_served(i));
         any = true;
     }
     str_add(out, "]}");
@@ -188,12 +197,12 @@ static void new_group(struct str *out, const char *group)
     else
         str_add(out, "{\"metadata\":{},\"versions\":[");
     bool any = false;
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (strcmp(KINDS[i]->group, group) != 0 || !is_first(i, true))
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        if (strcmp(kind_served(i)->group, group) != 0 || !is_first(i, true))
             continue;
         if (any)
             str_addc(out, ',');
-        new_version(out, group, KINDS[i]->version);
+        new_version(out, group, kind_served(i)->version);
         any = true;
     }
     str_add(out, "]}");
@@ -206,12 +215,12 @@ static void new_groups(struct str *out, bool core, bool beta)
              "\"metadata\":{},\"items\":[",
              beta ? "v2beta1" : "v2");
     bool any = false;
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if ((*KINDS[i]->group == '\0') != core || !is_first(i, false))
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        if ((*kind_served(i)->group == '\0') != core || !is_first(i, false))
             continue;
         if (any)
             str_addc(out, ',');
-        new_group(out, KINDS[i]->group);
+        new_group(out, kind_served(i)->group);
         any = true;
     }
     str_add(out, "]}\n");
@@ -234,8 +243,8 @@ static bool old_document(const struct call *call, bool core, struct str *out)
     }
     if (call->part_count == 3)
         return old_version(out, call->parts[1], call->parts[2]);
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (*call->parts[1] == '\0' || strcmp(KINDS[i]->group, call->parts[1]) != 0)
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        if (*call->parts[1] == '\0' || strcmp(kind_served(i)->group, call->parts[1]) != 0)
             continue;
         str_add(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
         old_group(out, call->parts[1]);

@@ -27,8 +27,9 @@ static struct buf *document(struct api *api, const char *group, const char *vers
 
 static bool version_exists(const char *group, const char *version)
 {
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (strcmp(KINDS[i]->group, group) == 0 && strcmp(KINDS[i]->version, version) == 0)
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        if (strcmp(kind_served(i)->group, group) == 0 &&
+            strcmp(kind_served(i)->version, version) == 0)
             return true;
     }
     return false;
@@ -39,8 +40,8 @@ static void answer_index(struct call *call)
     struct str out = {0};
     struct map *seen = map_new();
     str_add(&out, "{\"paths\":{");
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        const struct kind *kind = KINDS[i];
+    for (size_t i = 0; kind_served(i) != NULL; i++) {
+        const struct kind *kind = kind_served(i);
         scoped_free char *path = *kind->group ? mem_printf("apis/%s/%s", kind->group, kind->version)
                                               : mem_printf("api/%s", kind->version);
         if (map_put(seen, path, (void *)kind) != NULL)
