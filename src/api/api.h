@@ -19,7 +19,8 @@ struct api_options {
     /* NULL while commits work, else why not: /readyz tells. */
     const char *(*trouble)(void *arg);
     void *arg;
-    /* For metrics.k8s.io; NULL: nobody measures. Must stay where it is. */
+    /* For metrics.k8s.io; NULL: nobody measures, there is no such group. Stays
+     * where it is. */
     const struct usage_source *usage;
 };
 int api_new(const struct api_options *options, struct api **ret_api, struct err *err);

@@ -163,13 +163,6 @@ static void answer_get(struct call *call, const struct kind *of)
 void usage_answer(struct call *call)
 {
     const struct kind *of = call->kind == &KIND_POD_METRICS ? &KIND_POD : &KIND_NODE;
-    if (call->api->options.usage == NULL) {
-        struct status status = {0};
-        status_set(&status, 503, "ServiceUnavailable",
-                   "nothing is measured here: this server has no node of its own");
-        call_refuse(call, &status);
-        return;
-    }
     if (*call->name != '\0')
         answer_get(call, of);
     else
