@@ -203,8 +203,8 @@ struct localnode *localnode_new(const struct localnode_options *options)
     node->no_cgroups = options->no_cgroups;
     node->nofile_soft = options->nofile_soft;
     (void)uname(&node->uname); /* cannot fail with a good address */
-    node->name = options->name != NULL ? mem_strdup(options->name)
-                                       : name_of_machine(node->uname.nodename);
+    node->name =
+        options->name != NULL ? mem_strdup(options->name) : name_of_machine(node->uname.nodename);
     loop_timer_init(&node->sample, take_sample, node);
     node->guest = (struct host_guest){.open = guest_open,
                                       .controller = guest_controller,

@@ -7,9 +7,9 @@
 struct localnode;
 struct localnode_options {
     struct loop *loop;
-    const char *name;             /* of the Node object; NULL: the machine's */
-    const char *const *labels;    /* "key=value", NULL-terminated, or NULL */
-    int64_t nofile_soft; /* descriptors that pods get; -1: as many as we have */
+    const char *name;          /* of the Node object; NULL: the machine's */
+    const char *const *labels; /* "key=value", NULL-terminated, or NULL */
+    int64_t nofile_soft;       /* descriptors that pods get; -1: as many as we have */
     bool no_cgroups;
 };
 struct localnode *localnode_new(const struct localnode_options *options);
