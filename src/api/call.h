@@ -61,6 +61,10 @@ struct api {
     struct map *openapi; /* group version to struct buf, made on first use */
 };
 
+/* What this server serves, one after the other, NULL at the end: readings only if somebody
+ * measures. */
+const struct kind *api_kind(const struct api *api, size_t index);
+
 const char *call_param(const struct call *call, const char *name); /* NULL when absent */
 bool call_flag(const struct call *call, const char *name);         /* "true" or "1" */
 bool call_accepts(const struct call *call, const char *what);      /* substring of Accept */
@@ -82,6 +86,7 @@ void read_get(struct call *call);
 void read_list(struct call *call);
 void watch_start(struct call *call);
 void change_answer(struct call *call); /* create, update, patch, delete */
+void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures */
 
 /* May this identity do this? False: *status says why not. Rights that depend on what a write
  * changes are asked for again by change_admit(). */

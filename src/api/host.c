@@ -227,6 +227,8 @@ static int start_api(struct host *host, struct err *err)
                               .more_metrics = more_metrics,
                               .trouble = host_trouble,
                               .arg = host};
+    if (host->guest != NULL && host->guest->usage != NULL)
+        api.usage = host->guest->usage(host->guest->arg);
     r = api_new(&api, &host->api, err);
     if (r < 0)
         return r;

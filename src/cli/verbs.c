@@ -52,6 +52,15 @@ const struct verb VERBS[] = {
      "Warnings of all namespaces\tmuster events -A --types=Warning\n"
      "What happens to a job from now on\tmuster events --for job/train -w\n",
      0, 0, OPTS_EVENTS, VERB_SERVER, WORDS_NOTHING, verb_events},
+    {"top", "[pods|nodes] [NAME]", "show what pods or nodes use",
+     "Shows the CPU time and the memory that pods or nodes use. CPU is an average over the time "
+     "since somebody last asked, at least a second, in thousandths of a core.\n"
+     "kubectl top shows the same.",
+     "Pods of the namespace\tmuster top\n"
+     "The greediest containers of all namespaces, live\tmuster top -A --containers --sort-by cpu "
+     "-w\n"
+     "How full nodes are\tmuster top nodes\n",
+     0, 2, OPTS_TOP, VERB_SERVER, WORDS_KIND_NAMES, verb_top},
     {"wait", "KIND/NAME... --for=WHAT", "wait until objects are as wanted",
      "Waits until each of the objects meets the condition. Exits with 1 when the time is over.",
      "Until a job is complete\tmuster wait job/train --for=condition=Complete --timeout=1h\n"
