@@ -194,7 +194,7 @@ static void start_controllers(struct host *host)
     host->manager = manager_new(&host->world, CONTROLLERS);
 }
 
-static int start_api(struct host *host, struct err *err)
+static int start_api(struct host *host, const struct log_source *logs, struct err *err)
 {
     scoped_free char *key_path = mem_printf("%s/token.key", host->data);
     scoped_free char *log_path = mem_printf("%s/access.log", host->data);
@@ -208,7 +208,8 @@ static int start_api(struct host *host, struct err *err)
                               .access_log = log_path,
                               .more_metrics = more_metrics,
                               .trouble = host_trouble,
-                              .arg = host};
+                              .arg = host,
+                              .logs = logs};
     r = api_new(&api, &host->api, err);
     if (r < 0)
         return r;
@@ -299,7 +300,7 @@ int host_start(struct loop *loop, const struct host_options *options, struct hos
     r = open_store(host, options, err);
     if (r == 0) {
         start_controllers(host);
-        r = start_api(host, err);
+        r = start_api(host, options->logs, err);
     }
     if (r == 0)
         r = open_sockets(host, options->listen, err);

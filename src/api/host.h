@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "api/logport.h"
 #include "base/err.h"
 #include "os/loop.h"
 #include "store/store.h"
@@ -7,9 +8,10 @@
 /* The server's world, whole: loop, disk, store, controllers, API on a unix socket and on TLS. */
 struct host;
 struct host_options {
-    const char *data;      /* directory; made when missing */
-    const char *listen;    /* "127.0.0.1:0" */
-    size_t window_changes; /* 0: the default */
+    const char *data;              /* directory; made when missing */
+    const char *listen;            /* "127.0.0.1:0" */
+    size_t window_changes;         /* 0: the default */
+    const struct log_source *logs; /* of containers; NULL: none */
 };
 int host_start(struct loop *loop, const struct host_options *options, struct host **ret_host,
                struct err *err);
