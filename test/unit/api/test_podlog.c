@@ -3,6 +3,7 @@
 #include "api/host.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "cli/cli.h"
 #include "cli/logsource.h"
 #include "os/client.h"
 #include "os/clock.h"
@@ -335,6 +336,71 @@ static void test_follow(void **state)
     client_response_done(&ask.res);
 }
 
+/* The verb, following two containers at once over two connections: lines of both come as they are
+ * written, none is torn, and it ends with the last of them. */
+struct run {
+    struct ask ask; /* for `done` and the thread */
+    char *server;
+    char *out, *err;
+    size_t out_len, err_len;
+    int exit_code;
+};
+
+static void *run_verb(void *arg)
+{
+    struct run *run = arg;
+    struct cli cli = {.in = stdin,
+                      .out = open_memstream(&run->out, &run->out_len),
+                      .err = open_memstream(&run->err, &run->err_len)};
+    char *argv[] = {(char *)"muster",           (char *)"logs", (char *)"-f", (char *)"both",
+                    (char *)"--all-containers", (char *)"-s",   run->server};
+    run->exit_code = cli_main(&cli, ARRAY_LEN(argv), argv);
+    (void)fclose(cli.out);
+    (void)fclose(cli.err);
+    cli_done(&cli);
+    run->ask.done = true;
+    return NULL;
+}
+
+static void test_verb_follows_two(void **state)
+{
+    struct world *world = *state;
+    add_pod(world, "both",
+            "},'spec':{'containers':[{'name':'a','image':'x'},{'name':'b','image':'x'}]}}");
+    struct log_name names[] = {name_of(world, "both", "a", 1), name_of(world, "both", "b", 1)};
+    for (size_t i = 0; i < 2; i++)
+        mem_free(begin_log(world, &names[i], "begin\n"));
+    set_status(world, "both",
+               "{'name':'a','restartCount':0," RUNNING "},{'name':'b','restartCount':0," RUNNING
+               "}");
+    struct run run = {.server = mem_printf("unix:%s", host_socket(world->host))};
+    assert_int_equal(pthread_create(&run.ask.thread, NULL, run_verb, &run), 0);
+    for (int round = 0; round < 20; round++) {
+        mem_free(begin_log(world, &names[round % 2], "more\n"));
+        loop_turn(world->loop, 10);
+    }
+    assert_false(run.ask.done);
+    logs_end(world->logs, &names[0]);
+    mem_free(begin_log(world, &names[1], "last"));
+    logs_end(world->logs, &names[1]);
+    ask_finish(world, &run.ask);
+    assert_int_equal(run.exit_code, 0);
+    assert_string_equal(run.err, "");
+    size_t lines[2] = {0};
+    struct sv rest = {run.out, run.out_len};
+    while (rest.len > 0) {
+        struct sv line = sv_cut(&rest, '\n');
+        assert_true(sv_starts(line, "[pod/both/a] ") || sv_starts(line, "[pod/both/b] "));
+        lines[line.ptr[10] == 'b']++;
+    }
+    assert_int_equal(lines[0], 11);
+    assert_int_equal(lines[1], 12);
+    assert_non_null(strstr(run.out, "[pod/both/b] last\n"));
+    free(run.out);
+    free(run.err);
+    mem_free(run.server);
+}
+
 /* More than any queue takes: nothing is lost on the way, and the server holds little of it. */
 static void test_much(void **state)
 {
@@ -388,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_lives),
         cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_verb_follows_two),
         cmocka_unit_test(test_much),
         cmocka_unit_test(test_discovery),
         cmocka_unit_test(test_stop_ends_followers),
