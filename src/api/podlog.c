@@ -300,7 +300,7 @@ void podlog_start(struct call *call)
     const struct obj *pod = cache_get(call->api->store->cache, &KIND_POD, call->ns, call->name);
     if (pod == NULL)
         status_not_found(&status, &KIND_POD, call->name);
-    else if (call->api->options.logs == NULL)
+    else if (call->api->options.logs == NULL || call->api->options.logs->open == NULL)
         status_set(&status, 501, "NotImplemented", "this server keeps no logs of containers");
     if (!status_ok(&status)) {
         call_refuse(call, &status);

@@ -87,7 +87,8 @@ int log_marks_append(const char *path, const struct log_mark *marks, size_t n)
     int r = done < 0 ? -errno : -ENOSPC;
     if (done > 0) { /* half a mark would shift all that follow */
         off_t end = lseek(fd, 0, SEEK_END);
-        (void)ftruncate(fd, end - done);
+        if (ftruncate(fd, end - done) < 0)
+            r = -errno;
     }
     return r;
 }

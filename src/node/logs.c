@@ -414,14 +414,11 @@ static bool end_each(void *arg, const char *key, void *value)
     return true;
 }
 
-void logs_remove_pod(struct logs *logs, const struct log_name *name)
+static void remove_folder(struct logs *logs, const char *name)
 {
-    scoped_str prefix = {0};
-    if (log_key_dir(name, &prefix, NULL) < 0)
-        return;
-    scoped_free char *folder = mem_printf("%s/%s", logs->dir, str_text(&prefix));
-    str_addc(&prefix, '/');
-    (void)map_each(logs->files, end_each, prefix.data);
+    scoped_free char *folder = mem_printf("%s/%s", logs->dir, name);
+    scoped_free char *prefix = mem_printf("%s/", name);
+    (void)map_each(logs->files, end_each, prefix);
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return;
@@ -432,6 +429,26 @@ void logs_remove_pod(struct logs *logs, const struct log_name *name)
     }
     (void)closedir(dir);
     (void)rmdir(folder); /* what is not ours keeps it */
+}
+
+void logs_remove_pod(struct logs *logs, const struct log_name *name)
+{
+    scoped_str folder = {0};
+    if (log_key_dir(name, &folder, NULL) == 0)
+        remove_folder(logs, str_text(&folder));
+}
+
+void logs_sweep(struct logs *logs, bool (*is_known)(void *arg, const char *uid), void *arg)
+{
+    DIR *dir = opendir(logs->dir);
+    if (dir == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        const char *uid = strrchr(entry->d_name, '_');
+        if (uid != NULL && !is_known(arg, uid + 1))
+            remove_folder(logs, entry->d_name);
+    }
+    (void)closedir(dir);
 }
 
 void logs_set_limits(struct logs *logs, const struct logs_limits *limits)

@@ -34,6 +34,8 @@ void logs_end(struct logs *logs, const struct log_name *name); /* no more will c
 /* Older generations but the one before `generation` are removed. */
 void logs_trim(struct logs *logs, const struct log_name *name);
 void logs_remove_pod(struct logs *logs, const struct log_name *name); /* the whole pod's */
+/* Logs of pods that nobody knows any more go. */
+void logs_sweep(struct logs *logs, bool (*is_known)(void *arg, const char *uid), void *arg);
 
 /* Reading, as `kubectl logs` asks. */
 struct log_query {
