@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/controllers.h"
 
+// clang-format off
 const struct controller *const CONTROLLERS[] = {
     &CONTROLLER_GARBAGE,
     &CONTROLLER_NAMESPACE,
     &CONTROLLER_EXPIRY,
+    &CONTROLLER_JOB,
     &CONTROLLER_BINDER,
     NULL,
 };
+// clang-format on

@@ -3,7 +3,7 @@
 #include "control/manager.h"
 
 /* Every controller there is; the list that the server runs is CONTROLLERS. */
-extern const struct controller CONTROLLER_GARBAGE, CONTROLLER_NAMESPACE, CONTROLLER_EXPIRY,
+extern const struct controller CONTROLLER_GARBAGE, CONTROLLER_NAMESPACE, CONTROLLER_EXPIRY, CONTROLLER_JOB,
     CONTROLLER_BINDER;
 extern const struct controller *const CONTROLLERS[]; /* NULL-terminated */
 
