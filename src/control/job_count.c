@@ -24,6 +24,12 @@ void look_release(struct look *look, const struct member *member)
     struct write *write = write_new(WRITE_PATCH, &KIND_POD, obj_namespace(look->job), member->name);
     write->patch_type = PATCH_STRATEGIC;
     write->if_uid = mem_strdup(member->uid);
+    /* One that runs as far as we know may have ended by now, and then it counts. */
+    const struct obj *pod = member->class == MEMBER_ACTIVE
+                                ? cache_by_uid(control_world(look->control)->cache, member->uid)
+                                : NULL;
+    if (pod != NULL)
+        write->if_version = mem_strdup(pod->meta.resource_version);
     (void)json_parse((struct sv){PATCH, sizeof(PATCH) - 1}, &write->patch, NULL);
     control_write(look->control, write);
     look->released++;
@@ -48,10 +54,12 @@ static void read_uncounted(struct look *look, bool failed)
             continue;
         }
         member->in_look = state->look;
-        if (failed)
+        if (failed) {
             vec_push(&look->failed, uid);
-        else
+            member_write_off(member);
+        } else {
             vec_push(&look->succeeded, uid);
+        }
     }
 }
 

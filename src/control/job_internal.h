@@ -41,10 +41,11 @@ struct member { /* a pod of a Job */
     enum member_class class;
     enum member_list list;
     bool is_tracked, is_ready;
-    bool is_noted;    /* its end is part of the back-off */
-    bool is_excess;   /* during a look: goes first when pods are removed */
-    unsigned in_look; /* the look in which the Job's status named it */
-    int64_t index;    /* -1: none */
+    bool is_noted;       /* its end is part of the back-off */
+    bool is_written_off; /* the Job's status has it as failed: a late success changes nothing */
+    bool is_excess;      /* during a look: goes first when pods are removed */
+    unsigned in_look;    /* the look in which the Job's status named it */
+    int64_t index;       /* -1: none */
     int64_t restarts;
     int64_t failures, ignored; /* of its index, before it */
     time_ms ended;
@@ -53,9 +54,10 @@ struct member { /* a pod of a Job */
 struct slot {             /* an index that has pods */
     struct heap_node due; /* in `waiting` during the pause after a failure */
     int64_t index;
-    size_t count[MEMBER_CLASSES];
-    int64_t attempts;    /* of the latest pod: failures before it */
-    struct member *held; /* the one whose count goes on to the next */
+    size_t members;
+    size_t count[MEMBER_CLASSES]; /* of those that succeeded: the tracked ones */
+    int64_t attempts;             /* of the latest pod: failures before it */
+    struct member *held;          /* the one whose count goes on to the next */
     int64_t next_failures, next_ignored;
 };
 
@@ -135,6 +137,7 @@ void state_fail_index(struct job_state *state, int64_t index);
 void state_hold(struct job_state *state, struct member *member, bool counts);
 void state_end_pauses(struct job_state *state, time_ms now);
 void member_move(struct member *member, enum member_list list);
+void member_write_off(struct member *member);
 
 /* ---- job_count.c ---- */
 void look_count(struct look *look);

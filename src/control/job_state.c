@@ -253,19 +253,25 @@ void member_move(struct member *member, enum member_list list)
     TAILQ_INSERT_TAIL(&state->lists[list], member, siblings);
 }
 
+/* The success of a pod that was not in the Job's care is none: its index has to run again. (One
+ * that was counted is in `completed`.) */
+static bool takes_slot(const struct member *member)
+{
+    return member->class != MEMBER_SUCCEEDED || member->is_tracked;
+}
+
 static void slot_leave(struct job_state *state, struct member *member)
 {
     struct slot *slot = state_slot(state, member->index);
-    slot->count[member->class]--;
+    slot->count[member->class] -= takes_slot(member);
+    slot->members--;
     if (slot->held == member) {
         slot->held = NULL;
         heap_remove(&state->waiting, &slot->due);
     }
     state_settle(state, slot);
-    for (size_t i = 0; i < MEMBER_CLASSES; i++) {
-        if (slot->count[i] > 0)
-            return;
-    }
+    if (slot->members > 0)
+        return;
     char key[24];
     (void)snprintf(key, sizeof(key), "%" PRId64, slot->index);
     mem_free(map_del(state->slots, key));
@@ -275,7 +281,8 @@ static void slot_enter(struct job_state *state, struct member *member)
 {
     struct slot *slot = slot_need(state, member->index);
     int64_t attempts = member->failures + member->ignored;
-    slot->count[member->class]++;
+    slot->count[member->class] += takes_slot(member);
+    slot->members++;
     if (attempts > slot->attempts)
         slot->attempts = attempts;
     struct member *held = slot->held;
@@ -320,6 +327,18 @@ static void link_member(struct member *member)
     state->restarts += is_active ? member->restarts : 0;
     if (member->index >= 0)
         slot_enter(state, member);
+}
+
+void member_write_off(struct member *member)
+{
+    if (member->is_written_off)
+        return;
+    member->is_written_off = true;
+    if (member->class != MEMBER_SUCCEEDED)
+        return;
+    unlink_member(member);
+    member->class = MEMBER_FAILED;
+    link_member(member);
 }
 
 /* ---- from pods ---- */
@@ -378,6 +397,8 @@ static void read_containers(struct member *member, const struct obj *pod)
 static void read_pod(struct member *member, const struct obj *pod, time_ms now)
 {
     enum member_class class = class_of(pod);
+    if (class == MEMBER_SUCCEEDED && member->is_written_off)
+        class = MEMBER_FAILED;
     bool is_over = class != MEMBER_ACTIVE;
     time_ms before = member->ended;
     member->class = class;
