@@ -8,6 +8,7 @@ const struct controller *const CONTROLLERS[] = {
     &CONTROLLER_EXPIRY,
     &CONTROLLER_JOB,
     &CONTROLLER_BINDER,
+    &CONTROLLER_NODELIFE,
     NULL,
 };
 // clang-format on
