@@ -44,14 +44,17 @@ struct gate_verdict {
     bool is_forced;      /* only minRate let it through */
     enum gate_name gate; /* that said no, or that minRate overruled */
     double have, limit;  /* of that gate: 2 of 2 slots, 93.0 of 80.0 percent */
+    const char *setting; /* of GATE_FROZEN: which one is 0, "maxRate"; else NULL */
     time_ms ask_at;      /* TIME_NEVER: only a freed slot, a sample or new settings can help */
     bool needs_samples;  /* a resource gate is the one that blocks: keep sampling */
 };
-void gate_verdict_text(const struct gate_verdict *verdict, char *out, size_t size); /* "cap 2/2" */
+/* "cap 2/2", "rate 10/s", "cpu 93% >= 80%", "load 4.1 >= 3.0", "frozen (maxRate is 0)"; of a start
+ * that minRate lets through "minRate, despite cap 2/2"; "" when nothing is in the way. */
+void gate_verdict_text(const struct gate_verdict *verdict, char *out, size_t size);
 
 /* Cumulative counters where the kernel has them, so that any window can be averaged. */
 struct gate_sample {
-    time_ms at;       /* monotonic */
+    time_ms at;       /* of the same clock as every `now` here */
     double cpu_busy;  /* busy time of all cores so far, any unit; iowait is idle, steal is busy */
     double cpu_total; /* busy + idle, same unit */
     double io_stall_ms, pressure_stall_ms; /* "some" totals so far; negative: not known */
@@ -71,6 +74,8 @@ void gate_waiting(struct gate *gate, bool is_waiting, time_ms now);
 /* `takes_slot`: false for a container without any sign of readiness; the cap and the resource
  * gates cannot judge what they would never see end, so only maxRate and a freeze hold it. */
 struct gate_verdict gate_ask(const struct gate *gate, bool takes_slot, time_ms now);
+/* Only starts that take a slot move minRate's clock: the others pass the gates by themselves and
+ * must not keep one that cannot from being let through. */
 void gate_started(struct gate *gate, bool takes_slot, time_ms now);
 void gate_ended(struct gate *gate); /* a slot is free again */
 size_t gate_starting(const struct gate *gate);

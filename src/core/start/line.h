@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "base/heap.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The queue before the throttle. Order: priority of the pod, longest chain of dependents, then pods
  * take turns, then first come. Taking turns: of the pods that have a waiting container of the best
- * (priority, chain), the one that had its turn longest ago is next; a pod that comes new is behind
- * those that wait. O(log n) each. */
+ * (priority, chain), the one that had its turn longest ago is next; a pod that comes new, or again
+ * after it had nothing in the line, is behind those that wait. O(log n) each. */
 struct line;
 
-struct line_pod { /* lives in the caller's pod */
-    int64_t priority;
-    void *slot; /* the line's own */
+struct line_pod {     /* lives in the caller's pod */
+    int64_t priority; /* higher first; a change counts once it has left the line */
+    void *slot;       /* the line's own; NULL while nothing of it waits */
 };
 struct line_item { /* lives in the caller's container */
     struct line_pod *pod;
-    uint32_t chain;
-    uint64_t seq; /* set by line_push */
+    uint32_t chain; /* longer first; may change while it is not in the line */
+    uint64_t seq;   /* set by line_push */
     bool is_queued;
-    void *slot[2];
+    struct heap_node node; /* the line's own */
 };
 
 struct line *line_new(void);

@@ -19,10 +19,11 @@ struct probe {
     enum probe_result result; /* since the thresholds were last reached */
     int run;                  /* equal answers in a row */
     bool last_ok;
-    bool is_running; /* an answer is awaited */
-    bool is_hasty;   /* short period until its first success: the slot it holds is worth more */
-    int haste;       /* questions asked so */
-    time_ms due;     /* TIME_NEVER while running or switched off */
+    bool is_running;    /* an answer is awaited */
+    bool is_hasty;      /* short period until its first success: the slot it holds is worth more */
+    int haste;          /* questions asked so far */
+    time_ms counted_at; /* in haste: the last failure that counted; TIME_NEVER: none */
+    time_ms due;        /* TIME_NEVER while running or switched off */
 };
 
 void probe_start(struct probe *probe, const struct probe_settings *settings, bool is_hasty,
