@@ -165,9 +165,13 @@ static int add_every(const struct launching *l, struct file_list *list, yyjson_v
 {
     size_t i, n;
     yyjson_val *key, *val;
+    if (!yyjson_is_obj(map))
+        return 0;
     yyjson_obj_foreach(map, i, n, key, val)
     {
         struct launch_file file = {.path = yyjson_get_str(key), .mode = list->mode};
+        if (!yyjson_is_str(val))
+            continue;
         if (str_eq(where, "binaryData"))
             file.data = decode64(l->arena, yyjson_get_str(val), &file.len);
         else
@@ -325,12 +329,13 @@ static int find_volume(const struct launching *l, const char *name, struct launc
     yyjson_val *volume;
     yyjson_arr_foreach(yyjson_obj_get(l->spec, "volumes"), i, n, volume)
     {
-        if (!str_eq(json_str_at(volume, "name"), name))
+        if (name == NULL || !str_eq(json_str_at(volume, "name"), name))
             continue;
         scoped_free char *where = mem_printf("spec.volumes[%zu]", i);
         return make_volume(l, volume, where, ret_mount, err);
     }
-    return err_set(err, -EINVAL, "%s.volumeMounts: the pod has no volume %s", l->where, name);
+    return err_set(err, -EINVAL, "%s.volumeMounts: the pod has no volume %s", l->where,
+                   name != NULL ? name : "without a name");
 }
 
 /* ---- mounts ---- */
