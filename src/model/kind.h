@@ -49,7 +49,7 @@ struct kind {
 
 extern const struct kind *const KINDS[]; /* NULL-terminated, in order of discovery */
 extern const struct kind KIND_NAMESPACE, KIND_NODE, KIND_POD, KIND_EVENT, KIND_CONFIGMAP, KIND_JOB,
-    KIND_LEASE;
+    KIND_LEASE, KIND_NODECONFIG;
 
 const struct kind *kind_of(const char *group, const char *version, const char *name);
 const struct kind *kind_of_api(const char *api_version, const char *name); /* "batch/v1", "Job" */
@@ -62,6 +62,8 @@ bool kind_in_category(const struct kind *kind, const char *category);
 
 /* metadata, shared by all kinds. */
 extern const struct type TYPE_OBJECT_META, TYPE_LABEL_SELECTOR, TYPE_CONDITION, TYPE_REFERENCE;
+
+extern const struct type TYPE_THROTTLING; /* of a NodeConfig */
 
 /* The typed view of metadata; points into the document it was decoded from. */
 struct meta {

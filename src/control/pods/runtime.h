@@ -24,8 +24,7 @@ enum runtime_event_type {
     RT_RUNNING,     /* `pid` */
     RT_NOT_RUN,     /* `text`: "exec /bin/x: No such file or directory" */
     RT_ENDED,       /* `exit_code` (128 + signal), `is_oom`; nothing of it is left */
-    RT_ANSWER,      /* of a probe: `ticket`, `is_ok`, `text` */
-    RT_HOOK_DONE,   /* preStop ended; `text` when it failed */
+    RT_ANSWER,      /* of a question: `ticket`, `is_ok`, `text` */
     RT_NOTIFY,      /* a line from the notify socket: `text` "READY=1" */
     RT_FOUND,       /* answer to adopt(): it runs, or has ended (`has_ended`) and nobody was told */
     RT_FOUND_ALL,   /* end of that list; `unit` is empty */
@@ -66,7 +65,7 @@ struct runtime_ops {
     /* Lists what an earlier supervisor left: RT_FOUND ..., RT_FOUND_ALL. */
     void (*adopt)(struct runtime *runtime);
     void (*prepare)(struct runtime *runtime, const struct runtime_unit *unit, const char *image);
-    /* The pod's slice and volumes; again after an adoption. Fails by RT_NOT_RUN of its units. */
+    /* The pod's slice; again after an adoption. What goes wrong is told when its units start. */
     void (*pod_create)(struct runtime *runtime, const struct runtime_pod *pod);
     /* `share`: of its weight; 0.25 while it starts, 1 when it is ready. */
     void (*pod_weigh)(struct runtime *runtime, const struct runtime_pod *pod, double share);
@@ -78,5 +77,10 @@ struct runtime_ops {
                 const struct runtime_question *question, uint64_t ticket);
     /* The end of this unit is durable elsewhere: the runtime need not remember it any longer. */
     void (*forget)(struct runtime *runtime, const struct runtime_unit *unit);
-    void (*pod_remove)(struct runtime *runtime, const char *uid); /* RT_POD_REMOVED */
+    /* No process of it is left: slice and volumes go, logs stay. RT_POD_REMOVED */
+    void (*pod_remove)(struct runtime *runtime, const char *uid);
+    /* The object is gone, so its logs go too. */
+    void (*pod_forget)(struct runtime *runtime, const struct runtime_pod *pod);
+    /* After RT_FOUND_ALL: whatever is kept of pods that are not known any more goes. */
+    void (*sweep)(struct runtime *runtime, bool (*is_known)(void *arg, const char *uid), void *arg);
 };

@@ -43,7 +43,7 @@ static double percent_of(const struct average *average)
     const struct average_point *newest = point_at(average, average->n - 1);
     double whole = newest->whole - base->whole;
     double part = newest->part - base->part;
-    if (whole <= 0 || part < 0) /* a counter was set back; the next points tell more */
+    if (whole <= 0)
         return AVERAGE_UNKNOWN;
     return part >= whole ? 100 : 100 * part / whole;
 }

@@ -390,6 +390,7 @@ static void test_samples_that_tell_nothing(void **state)
     gate_sample(gate, &(struct gate_sample){T0 + 2000, 150, 160, -1, -1, -1});
     assert_refused(gate, T0 + 2000, "cpu 100% >= 1%");
     assert_allowed(gate, T0 + 60000); /* a minute old */
+    assert_allowed(gate, T0 - 60000); /* or of a time that is yet to come */
     gate_sample(gate, &(struct gate_sample){T0 + 90000, 9000, 9100, -1, -1, -1});
     assert_allowed(gate, T0 + 90000); /* what was in the pause is no measure of now */
     gate_sample(gate, &(struct gate_sample){T0 - 90000, 9100, 9200, -1, -1, -1});
