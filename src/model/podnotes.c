@@ -51,12 +51,22 @@ static void check_notify(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *
     }
 }
 
+static void check_watchdog(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note)
+{
+    time_ms span = 0;
+    (void)spec;
+    if (duration_parse(sv_of(yyjson_mut_get_str(note)), &span, NULL) < 0 || span < 0)
+        check_invalid(c, NULL, note, "must be a duration such as 30s or 1m");
+}
+
 void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old)
 {
     static const struct {
         const char *name;
         void (*check)(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note);
-    } NOTES[] = {{NOTE_NOTIFY, check_notify}, {NOTE_DEPENDS_ON, depends_check_note}};
+    } NOTES[] = {{NOTE_NOTIFY, check_notify},
+                 {NOTE_DEPENDS_ON, depends_check_note},
+                 {NOTE_WATCHDOG, check_watchdog}};
     yyjson_mut_val *spec = yyjson_mut_obj_get(object, "spec");
     yyjson_mut_val *all = json_mut_at(object, "metadata.annotations");
     yyjson_mut_val *before = json_mut_at(old, "metadata.annotations");

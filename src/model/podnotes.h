@@ -8,6 +8,7 @@
  * a Pod or of a template; `object` is either. */
 #define NOTE_NOTIFY "muster.dev/notify"         /* "true", or containers: "web,database" */
 #define NOTE_DEPENDS_ON "muster.dev/depends-on" /* {"web":["database","setup:completed"]} */
+#define NOTE_WATCHDOG "muster.dev/watchdog"     /* "30s": how often WATCHDOG=1 must come */
 #define NOTE_RUNTIME "muster.dev/runtime"       /* "process": images are ignored */
 
 /* Of a type's `check` signature. */

@@ -72,6 +72,7 @@ static const char *const REAL[] = {
     NOTED("notify", "true", ""),
     NOTED("notify", "a, c", ""),
     NOTED("notify", "", ""),
+    NOTED("watchdog", "30s", ""),
     NOTED("depends-on", "{}", ""),
     NOTED("depends-on", "{" Q "a" Q ":[" Q "b" Q "," Q "i:completed" Q "]}",
           ",'dependsOn':[{'name':'c'},{'name':'b'}]"),
@@ -227,6 +228,12 @@ static const struct wrong {
      "mean \"b\"?"},
     {NOTED("notify", "yes", ""),
      "metadata.annotations[muster.dev/notify]: Invalid value: \"yes\": yes: not found"},
+    {NOTED("watchdog", "soon", ""),
+     "metadata.annotations[muster.dev/watchdog]: Invalid value: \"soon\": must be a duration such as "
+     "30s or 1m"},
+    {NOTED("watchdog", "-1s", ""),
+     "metadata.annotations[muster.dev/watchdog]: Invalid value: \"-1s\": must be a duration such as "
+     "30s or 1m"},
     {NOTED("depends-on", "a: b", ""), DEPENDS_ON "\"a: b\": ..."},
     {NOTED("depends-on", "[]", ""),
      DEPENDS_ON "\"[]\": must be a JSON object | for example "
