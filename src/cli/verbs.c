@@ -82,8 +82,13 @@ const struct verb VERBS[] = {
     {"validate", "FILE...", "check files without a server",
      "Checks manifests: syntax, kinds, fields, values. Every error is printed with its file, line "
      "and column, the field and the reason. Exits with 1 when there is one. A folder stands for "
-     "the .yaml, .yml and .json files in it, - for standard input.",
+     "the .yaml, .yml and .json files in it, - for standard input.\n\n"
+     "Pods none of whose containers says when it is ready get a warning: they are valid, but a "
+     "node cannot count how many of them are starting. With --plan the order is printed in which "
+     "the containers of each pod, or of each template, start: those of one step can start "
+     "together.",
      "A file\tmuster validate job.yaml\n"
+     "The order of a pod's containers\tmuster validate --plan pod.yaml\n"
      "A folder, for a script\tmuster validate -o json jobs/\n",
      1, -1, OPTS_VALIDATE, 0, WORDS_FILES, verb_validate},
     {"token", "create", "make a token for a client",
