@@ -129,14 +129,18 @@ static void finish(struct write *write, struct write_result *result)
     write_free(write);
 }
 
-static struct obj *numbered(struct write *write, struct decision *decision, uint64_t revision)
+static struct obj *numbered(struct write *write, const struct obj *old, struct decision *decision,
+                            uint64_t revision)
 {
     char text[24];
     (void)snprintf(text, sizeof(text), "%" PRIu64, revision);
     yyjson_mut_doc *doc = decision->doc;
     yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "metadata");
     json_mut_put(doc, meta, "resourceVersion", revision ? yyjson_mut_strcpy(doc, text) : NULL);
-    return obj_new(write->kind, doc, revision);
+    struct obj *obj = old != NULL ? obj_next(old, doc, &decision->kept, revision)
+                                  : obj_new(write->kind, doc, revision);
+    obj->is_known = decision->is_known;
+    return obj;
 }
 
 static bool admitted(const struct write *write, const struct obj *old, const struct obj *obj,
@@ -192,7 +196,7 @@ static void settle(struct embedded *e, struct write *write, struct write_result 
     }
     /* A dry run shows what would be, with the version that is. */
     uint64_t revision = write->dry_run ? (old ? old->revision : 0) : e->revision + 1;
-    scoped_obj *obj = numbered(write, decision, revision);
+    scoped_obj *obj = numbered(write, old, decision, revision);
     bool may = admitted(write, old, result->removed ? NULL : obj, result);
     result->obj = may ? obj : NULL;
     if (!may || write->dry_run) {
