@@ -109,6 +109,8 @@ static bool node_may(const struct call *call)
         return strcmp(call->ns, "kube-node-lease") == 0 &&
                (call->verb == VERB_CREATE ||
                 (call->verb <= VERB_PATCH && pins(call, "metadata.name", me)));
+    if (call->kind == &KIND_NODECONFIG)
+        return is_read(call->verb);
     if (call->kind == &KIND_CONFIGMAP)
         return call->verb == VERB_GET && runs_pod_in(call, call->ns);
     return false;

@@ -95,17 +95,23 @@ static void world_submit(struct world *world, struct write *write)
     store_submit(host->store, write);
 }
 
+static time_ms world_steady(struct world *world)
+{
+    struct host *host = (struct host *)world;
+    return loop_now(host->loop);
+}
+
 static void world_wake(struct world *world, time_ms at)
 {
     struct host *host = (struct host *)world;
-    time_ms now = loop_wall(host->loop);
+    time_ms now = loop_now(host->loop);
     if (at <= now) {
         loop_timer_clear(host->loop, &host->wake);
         loop_defer(host->loop, &host->run);
     } else if (at == TIME_NEVER) {
         loop_timer_clear(host->loop, &host->wake);
     } else {
-        loop_timer_set(host->loop, &host->wake, loop_now(host->loop) + (at - now));
+        loop_timer_set(host->loop, &host->wake, at);
     }
 }
 
@@ -118,7 +124,7 @@ static void run_controllers(void *arg)
 }
 
 static const struct world_ops WORLD_OPS = {
-    .now = world_now, .submit = world_submit, .wake = world_wake};
+    .now = world_now, .steady = world_steady, .submit = world_submit, .wake = world_wake};
 
 /* ---- metrics that only the host knows ---- */
 

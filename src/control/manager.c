@@ -57,7 +57,7 @@ static void lifeline_unref(struct lifeline *life)
 
 static void ask_to_wake(struct manager *manager)
 {
-    time_ms now = manager->world->ops->now(manager->world);
+    time_ms now = manager->world->ops->steady(manager->world);
     time_ms at = TIME_NEVER;
     for (size_t i = 0; i < manager->count; i++) {
         time_ms due = workqueue_next_due(manager->controls[i].queue, now);
@@ -101,6 +101,10 @@ struct manager *manager_new(struct world *world, const struct controller *const 
             .manager = manager, .controller = controllers[i], .queue = workqueue_new()};
         manager->controls[i].stats.controller = controllers[i]->name;
     }
+    for (size_t i = 0; i < manager->count; i++) {
+        if (controllers[i]->begin != NULL)
+            controllers[i]->begin(&manager->controls[i]);
+    }
     manager->watch = feed_watch(world->feed, (struct watch_filter){0}, on_change, manager);
     map_everything(manager);
     ask_to_wake(manager);
@@ -111,6 +115,10 @@ void manager_free(struct manager *manager)
 {
     if (manager == NULL)
         return;
+    for (size_t i = 0; i < manager->count; i++) {
+        if (manager->controls[i].controller->end != NULL)
+            manager->controls[i].controller->end(&manager->controls[i]);
+    }
     manager->life->manager = NULL;
     lifeline_unref(manager->life);
     feed_unwatch(manager->watch);
@@ -143,7 +151,7 @@ static void turn_close_if_done(struct turn *turn)
         return;
     struct control *control = turn->control;
     struct manager *manager = control->manager;
-    workqueue_finish(control->queue, turn->key, turn->failed, control_now(control));
+    workqueue_finish(control->queue, turn->key, turn->failed, control_steady(control));
     control->stats.failures += turn->failed;
     LIST_REMOVE(turn, siblings);
     manager->turn_count--;
@@ -152,7 +160,7 @@ static void turn_close_if_done(struct turn *turn)
 
 static bool run_one(struct control *control)
 {
-    const char *key = workqueue_take(control->queue, control_now(control));
+    const char *key = workqueue_take(control->queue, control_steady(control));
     if (key == NULL)
         return false;
     control->stats.reconciles++;
@@ -198,6 +206,11 @@ size_t manager_stats(const struct manager *manager, struct manager_stats *out, s
 
 /* ---- for controllers ---- */
 
+void *control_arg(struct control *control)
+{
+    return control->controller->arg;
+}
+
 struct world *control_world(struct control *control)
 {
     return control->manager->world;
@@ -209,6 +222,12 @@ time_ms control_now(struct control *control)
     return world->ops->now(world);
 }
 
+time_ms control_steady(struct control *control)
+{
+    struct world *world = control->manager->world;
+    return world->ops->steady(world);
+}
+
 void control_add(struct control *control, const char *key)
 {
     workqueue_add(control->queue, key);
@@ -216,7 +235,21 @@ void control_add(struct control *control, const char *key)
 
 void control_add_at(struct control *control, const char *key, time_ms at)
 {
-    workqueue_add_at(control->queue, key, at);
+    /* The queue lives in steady time: a clock that is set back must not stretch a pause. */
+    time_ms pause = at == TIME_NEVER ? TIME_NEVER : at - control_now(control);
+    control_add_after(control, key, pause);
+}
+
+void control_add_after(struct control *control, const char *key, time_ms pause_ms)
+{
+    time_ms now = control_steady(control);
+    workqueue_add_at(control->queue, key,
+                     pause_ms >= TIME_NEVER - now ? TIME_NEVER : now + pause_ms);
+}
+
+void control_wake(struct control *control)
+{
+    ask_to_wake(control->manager);
 }
 
 void control_retry(struct control *control)

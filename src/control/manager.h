@@ -14,6 +14,11 @@ struct controller {
     void (*map)(struct control *control, const struct change *change);
     /* Reads the cache and asks for writes; called again until there is nothing left to do. */
     void (*reconcile)(struct control *control, const char *key);
+    /* For a controller that also hears of things outside the store (a node of its processes):
+     * between the two it may call control_add() at any time. Both may be NULL. */
+    void (*begin)(struct control *control);
+    void (*end)(struct control *control);
+    void *arg; /* the controller's own, control_arg() */
 };
 
 struct manager *manager_new(struct world *world, const struct controller *const *controllers);
@@ -25,9 +30,14 @@ size_t manager_backlog(const struct manager *manager);
 
 /* For controllers. */
 struct world *control_world(struct control *control);
+void *control_arg(struct control *control);
 time_ms control_now(struct control *control);
+time_ms control_steady(struct control *control);
 void control_add(struct control *control, const char *key);
 void control_add_at(struct control *control, const char *key, time_ms at);
+void control_add_after(struct control *control, const char *key, time_ms pause_ms);
+/* After control_add() from outside map() and reconcile(): somebody must look at the queue. */
+void control_wake(struct control *control);
 /* Part of the reconciliation under way: the key is held until this write is known. A conflict or
  * a failure brings the key back after a pause; "not found" of a deletion is as good as done. */
 void control_write(struct control *control, struct write *write);

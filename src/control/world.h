@@ -8,11 +8,13 @@
 struct world;
 
 struct world_ops {
-    time_ms (*now)(struct world *world); /* since 1970 */
+    time_ms (*now)(struct world *world);    /* since 1970; somebody may set it */
+    time_ms (*steady)(struct world *world); /* never jumps: for time-outs and pauses */
     /* As store_submit(), with one promise more: `done` is called only after `cache` and `feed`
      * show the write, so nobody ever has to guess about his own writes. */
     void (*submit)(struct world *world, struct write *write);
-    /* manager_run() is wanted at that time; replaces an earlier wish. TIME_NEVER takes it back. */
+    /* manager_run() is wanted at that steady time; replaces an earlier wish. TIME_NEVER takes it
+     * back. */
     void (*wake)(struct world *world, time_ms at);
 };
 

@@ -2,6 +2,7 @@
 /* Checks of one value that is not an object: its JSON type, then what its table row says. Each
  * mistake of type that YAML invites (quotes missing, quotes too many) gets a hint. */
 #include "base/quantity.h"
+#include "model/percent.h"
 #include "model/schema_internal.h"
 
 static void hint_quotes(struct check *c, yyjson_mut_val *val)
@@ -216,6 +217,29 @@ static void check_quantity(struct check *c, const struct field *field, yyjson_mu
         report_range(c, field, val);
 }
 
+static void check_percent(struct check *c, yyjson_mut_val *val)
+{
+    if (!yyjson_mut_is_str(val) && !yyjson_mut_is_num(val)) {
+        check_type(c, NULL, val, "a percentage");
+        return;
+    }
+    scoped_str text = {0};
+    if (yyjson_mut_is_str(val))
+        str_addn(&text, yyjson_mut_get_str(val), yyjson_mut_get_len(val));
+    else
+        json_write(val, &text);
+    struct sv view = {str_text(&text), text.len};
+    double percent = 0;
+    const char *why = percent_parse(view, &percent);
+    if (why == NULL)
+        return;
+    check_invalid(c, NULL, val, why);
+    if (!percent_is_ambiguous(view))
+        return;
+    scoped_free char *hint = mem_printf("write it with its sign, in quotes: \"%s%%\"", view.ptr);
+    check_hint(c, hint);
+}
+
 static int time_text(struct sv text)
 {
     time_ms at;
@@ -275,6 +299,9 @@ void check_scalar(struct check *c, const struct field *field, yyjson_mut_val *va
         return;
     case F_QUANTITY:
         check_quantity(c, field, val);
+        return;
+    case F_PERCENT:
+        check_percent(c, val);
         return;
     case F_INT_OR_STRING:
         check_int_or_string(c, field, val);

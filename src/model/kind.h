@@ -49,7 +49,7 @@ struct kind {
 
 extern const struct kind *const KINDS[]; /* NULL-terminated, in order of discovery */
 extern const struct kind KIND_NAMESPACE, KIND_NODE, KIND_POD, KIND_EVENT, KIND_CONFIGMAP, KIND_JOB,
-    KIND_LEASE;
+    KIND_LEASE, KIND_NODECONFIG;
 
 const struct kind *kind_of(const char *group, const char *version, const char *name);
 const struct kind *kind_of_api(const char *api_version, const char *name); /* "batch/v1", "Job" */

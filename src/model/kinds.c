@@ -5,8 +5,8 @@
 #include <strings.h>
 
 const struct kind *const KINDS[] = {
-    &KIND_NAMESPACE, &KIND_NODE, &KIND_POD,   &KIND_CONFIGMAP,
-    &KIND_EVENT,     &KIND_JOB,  &KIND_LEASE, NULL,
+    &KIND_NAMESPACE, &KIND_NODE,       &KIND_POD, &KIND_CONFIGMAP, &KIND_EVENT, &KIND_JOB,
+    &KIND_LEASE,     &KIND_NODECONFIG, NULL,
 };
 
 const struct kind *kind_of(const char *group, const char *version, const char *name)

@@ -112,6 +112,8 @@ static const struct named {
     [F_MICRO_TIME] = {META "MicroTime", "string", NULL, "date-time",
                       "A point in time with microseconds, as in RFC 3339."},
     [F_DURATION] = {META "Duration", "string", NULL, NULL, "A span of time: 90s, 5m, 1h30m."},
+    [F_PERCENT] = {"dev.muster.v1alpha1.Percent", "number", "string", NULL,
+                   "A share of a whole: \"80%\", or 80. From 0 to 100."},
     [F_ANY] = {0},
 };
 

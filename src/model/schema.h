@@ -26,6 +26,7 @@ enum ftype {
     F_MICRO_TIME,
     F_DURATION, /* "1h30m" */
     F_BYTES,    /* base64 */
+    F_PERCENT,  /* "80%", or 80; see model/percent.h */
     F_ANY,      /* kept as it is */
 };
 
@@ -195,6 +196,6 @@ const char *format_problem(enum fformat format, const char *text, size_t len);
  *   ONE: F_STRING, F_BYTES, F_DURATION.. -> const char *; F_INT* -> int64_t; F_BOOL -> bool;
  *        F_NUMBER -> double;
  *        F_TIME, F_MICRO_TIME -> time_ms (0 when absent); F_QUANTITY -> quantity;
- *        F_OBJECT -> the struct embedded at that place; F_ANY, F_INT_OR_STRING -> yyjson_val *
- *   LIST, MAP: yyjson_val * */
+ *        F_OBJECT -> the struct embedded at that place; F_ANY, F_INT_OR_STRING, F_PERCENT ->
+ * yyjson_val * LIST, MAP: yyjson_val * */
 void view_decode(const struct type *type, yyjson_val *root, void *view);

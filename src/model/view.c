@@ -86,6 +86,7 @@ static void view_one(const struct field *field, yyjson_val *val, void *at)
         put_time(at, val);
         return;
     case F_INT_OR_STRING:
+    case F_PERCENT:
     case F_ANY:
         put_value(at, val);
         return;

@@ -18,7 +18,7 @@ static void world_wake(struct world *world, time_ms at)
 }
 
 static const struct world_ops WORLD_OPS = {
-    .now = world_now, .submit = relay_submit_world, .wake = world_wake};
+    .now = world_now, .steady = world_now, .submit = relay_submit_world, .wake = world_wake};
 
 static void on_wake(void *arg)
 {

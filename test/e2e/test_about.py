@@ -103,7 +103,8 @@ def both_forms_of_discovery_agree(world):
     for key, facts in old.items():
         equal(new[key], facts, "/".join(key))
     for wanted in (("", "v1", "pods"), ("", "v1", "pods/status"), ("", "v1", "pods/binding"),
-                   ("batch", "v1", "jobs/scale"), ("coordination.k8s.io", "v1", "leases")):
+                   ("batch", "v1", "jobs/scale"), ("coordination.k8s.io", "v1", "leases"),
+                   ("muster.dev", "v1alpha1", "nodeconfigs")):
         equal(wanted in old, True, "/".join(wanted))
 
 

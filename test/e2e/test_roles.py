@@ -106,6 +106,8 @@ def a_node_registers_and_beats_under_its_own_name(world):
         api.ok("POST", leases, lease("n7", namespace="kube-node-lease"))
         api.refused(403, "POST", leases, lease("n8", namespace="kube-node-lease"))
         api.refused(403, "GET", leases)
+        api.get("/apis/muster.dev/v1alpha1/nodeconfigs")
+        api.refused(403, "POST", "/apis/muster.dev/v1alpha1/nodeconfigs", node("n7"))
 
 
 @cases

@@ -22,6 +22,7 @@ static void test_lookup(void **state)
     assert_null(kind_of_api("v1", NULL));
     assert_ptr_equal(kind_of_resource("", "v1", "configmaps"), &KIND_CONFIGMAP);
     assert_ptr_equal(kind_of_resource("coordination.k8s.io", "v1", "leases"), &KIND_LEASE);
+    assert_ptr_equal(kind_of_resource("muster.dev", "v1alpha1", "nodeconfigs"), &KIND_NODECONFIG);
     assert_null(kind_of_resource("", "v1", "pod"));
 }
 

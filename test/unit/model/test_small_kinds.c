@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Namespace, Node, ConfigMap, Event and Lease: few fields each, so their tests share a file. */
+/* Namespace, Node, ConfigMap, Event, Lease and NodeConfig: few fields each, so their tests share a
+ * file. */
 #include "base/map.h"
 #include "kindtest.h"
 
 #define NOW 1767323045000 /* 2026-01-02T03:04:05Z */
 #define META(more) "'metadata':{'name':'x','creationTimestamp':'2026-01-02T03:00:00Z'" more "}"
+
+#define THROTTLING(more) "{" META("") ",'spec':{'throttling':{" more "}}}"
 
 // clang-format off
 static const struct {
@@ -56,6 +59,69 @@ static const struct {
                         "'renewTime':'2026-01-02T03:04:05.000001Z','leaseTransitions':0}}", NULL},
     {&KIND_LEASE, NULL, "{" META("") ",'spec':{'leaseDurationSeconds':0}}",
      "spec.leaseDurationSeconds: Invalid value: 0: must be greater than or equal to 1"},
+    /* NodeConfig */
+    {&KIND_NODECONFIG, NULL, "{" META("") "}", NULL},
+    {&KIND_NODECONFIG, NULL, "{" META("") ",'spec':{'startingWeight':0.01,'images':'Ignore',"
+     "'restartBackoff':{'initial':'10s','max':'5m','resetAfter':'10m'},'logs':{'maxSize':'10Mi',"
+     "'maxFiles':5}}}", NULL},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxStartingContainersPerCore':'3','maxStarting':7,"
+     "'maxRate':'10','burst':5,'minRate':'0.1','maxCPU':'80%','maxIO':80,'maxPressure':'62.5%',"
+     "'maxLoadAverageMultiplier':1.5,'cpuWindow':'10s','ioWindow':'1m','pressureWindow':'1h',"
+     "'startTimeout':'90s'"), NULL},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxStartingContainersPerCore':0.33,'maxCPU':0,"
+     "'maxIO':'0%','maxPressure':'0.8%','maxRate':0,'minRate':0.1"), NULL},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxCPU':0.8"),
+     "spec.throttling.maxCPU: Invalid value: 0.8: may be a percentage or a part of 1 | write it "
+     "with its sign, in quotes: \"0.8%\""},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxIO':'1'"),
+     "spec.throttling.maxIO: Invalid value: \"1\": may be a percentage or a part of 1"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxIO':101"), "spec.throttling.maxIO: Invalid value: 101: "
+     "must be a percentage between 0% and 100%, such as \"80%\" or 80"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxIO':-5"), "spec.throttling.maxIO: Invalid value: -5: "
+     "must be a percentage between 0% and 100%, such as \"80%\" or 80"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxIO':'8 %'"), "spec.throttling.maxIO: Invalid value: "
+     "\"8 %\": must be a percentage ..."},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxIO':'%'"), "spec.throttling.maxIO: Invalid value: "
+     "\"%\": must be a percentage ..."},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxIO':true"), "spec.throttling.maxIO: Invalid value: "
+     "\"boolean\": must be a percentage"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxRate':-1"), "spec.throttling.maxRate: Invalid value: -1: "
+     "must be between 0 and 1000000, inclusive"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxRate':'-0.5'"), "spec.throttling.maxRate: Invalid "
+     "value: \"-0.5\": must be between 0 and 1000000, inclusive"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxRate':'ten'"), "spec.throttling.maxRate: Invalid "
+     "value: \"ten\": must be a quantity such as 2, 500m or 1.5Gi"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'minRate':'11','maxRate':10"), "spec.throttling.minRate: "
+     "Invalid value: \"11\": must not be more than maxRate"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'minRate':10,'maxRate':'10'"), NULL},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxStarting':1.5"), "spec.throttling.maxStarting: Invalid "
+     "value: 1.5: must be a whole number"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'burst':'2.5'"), "spec.throttling.burst: Invalid value: "
+     "\"2.5\": must be a whole number"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxStarting':1e9"), "spec.throttling.maxStarting: Invalid "
+     "value: 1000000000.0: must be between 0 and 1000000, inclusive"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'burst':0"), "spec.throttling.burst: Invalid value: 0: must "
+     "be between 1 and 1000000, inclusive"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'cpuWindow':'10'"), "spec.throttling.cpuWindow: Invalid "
+     "value: \"10\": must be a duration such as 90s, 5m or 1h30m"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'ioWindow':'10ms'"), "spec.throttling.ioWindow: Invalid "
+     "value: \"10ms\": must be between 1s and 1h0m0s"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'startTimeout':'0s'"), "spec.throttling.startTimeout: "
+     "Invalid value: \"0s\": must be between 1s and 24h0m0s"},
+    {&KIND_NODECONFIG, NULL, THROTTLING("'maxLoadAverageMulitplier':1.5"),
+     "spec.throttling.maxLoadAverageMulitplier: ..."},
+    {&KIND_NODECONFIG, NULL, "{" META("") ",'spec':{'startingWeight':'1.01'}}",
+     "spec.startingWeight: Invalid value: \"1.01\": must be between 0.01 and 1, inclusive"},
+    {&KIND_NODECONFIG, NULL, "{" META("") ",'spec':{'startingWeight':0}}",
+     "spec.startingWeight: Invalid value: 0: must be between 0.01 and 1, inclusive"},
+    {&KIND_NODECONFIG, NULL, "{" META("") ",'spec':{'restartBackoff':{'initial':'6m','max':'5m'}}}",
+     "spec.restartBackoff.initial: Invalid value: \"6m\": must not be longer than max"},
+    {&KIND_NODECONFIG, NULL, "{" META("") ",'spec':{'logs':{'maxFiles':0}}}",
+     "spec.logs.maxFiles: Invalid value: 0: must be between 1 and 1000, inclusive"},
+    {&KIND_NODECONFIG, NULL, "{" META("") ",'spec':{'logs':{'maxSize':'1023'}}}",
+     "spec.logs.maxSize: Invalid value: \"1023\": must be between 1024 and 1099511627776, inclusive"},
+    {&KIND_NODECONFIG, NULL, "{" META("") ",'spec':{'images':'ignore'}}",
+     "spec.images: Unsupported value: \"ignore\": supported values: \"Refuse\", \"Ignore\""},
     /* metadata, for all of them */
     {&KIND_LEASE, "{" META(",'uid':'u'") "}", "{" META(",'uid':'v'") "}",
      "metadata.uid: Invalid value: \"v\": field is immutable"},
@@ -123,6 +189,11 @@ static const struct {
     {&KIND_CONFIGMAP, "{" META("") "}", "['x',0,'4m5s']"},
     {&KIND_LEASE, "{" META("") ",'spec':{'holderIdentity':'h'}}", "['x','h','4m5s']"},
     {&KIND_LEASE, "{" META("") "}", "['x','','4m5s']"},
+    {&KIND_NODECONFIG, "{" META("") "}", "['x','1/core','<none>','<none>','4m5s']"},
+    {&KIND_NODECONFIG, THROTTLING("'maxStartingContainersPerCore':'3','maxRate':10,'maxCPU':'80%'"),
+     "['x','3/core','10/s','80%','4m5s']"},
+    {&KIND_NODECONFIG, THROTTLING("'maxStartingContainersPerCore':0.5,'maxStarting':'7','maxCPU':80"),
+     "['x','0.5/core, at most 7','<none>','80%','4m5s']"},
     /* Node */
     {&KIND_NODE, "{" META("") "}",
      "['x','Unknown','<none>','4m5s','','<none>','<none>','<unknown>','<unknown>','<unknown>']"},
@@ -194,8 +265,9 @@ static void check_type_table(struct map *names, const struct type *type, int dep
 static void test_tables_are_whole(void **state)
 {
     (void)state;
-    static const struct kind *const ALL[] = {&KIND_NAMESPACE, &KIND_NODE, &KIND_POD,  &KIND_EVENT,
-                                             &KIND_CONFIGMAP, &KIND_JOB,  &KIND_LEASE};
+    static const struct kind *const ALL[] = {&KIND_NAMESPACE, &KIND_NODE,      &KIND_POD,
+                                             &KIND_EVENT,     &KIND_CONFIGMAP, &KIND_JOB,
+                                             &KIND_LEASE,     &KIND_NODECONFIG};
     struct map *names = map_new();
     for (size_t i = 0; i < ARRAY_LEN(ALL); i++) {
         check_type_table(names, ALL[i]->type, 0);

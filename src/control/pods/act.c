@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Between engine and runtime: effects become calls, what happened becomes events of the engine.
+ * Nothing is decided here. */
+#include "control/pods/question.h"
+#include "control/pods/runner_internal.h"
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOOK_BIT (1ull << 63) /* tickets of preStop hooks; the engine counts from 1 */
+#define USEC_PER_MS 1000
+
+static struct runtime *runtime_of(struct runner *runner)
+{
+    return runner->options.runtime;
+}
+
+static time_ms now_of(struct runner *runner)
+{
+    return control_steady(runner->control);
+}
+
+static struct runtime_unit unit_of(const struct rpod *pod, uint32_t container, uint32_t generation)
+{
+    return (struct runtime_unit){pod->uid, json_str_at(pod->containers[container].spec, "name"),
+                                 generation};
+}
+
+void rpod_say(struct rpod *pod, uint32_t container, const char *message)
+{
+    char *copy = message != NULL && *message != '\0' ? mem_strdup(message) : NULL;
+    mem_free(pod->containers[container].message);
+    pod->containers[container].message = copy;
+}
+
+/* ---- effects ---- */
+
+static void do_start(struct runner *runner, struct rpod *pod, const struct start_effect *fx)
+{
+    struct rcontainer *container = &pod->containers[fx->container];
+    struct launch launch = {0};
+    struct err err = {0};
+    struct runtime_unit unit = unit_of(pod, fx->container, fx->generation);
+    if (container->generation != 0 && container->generation != fx->generation) {
+        struct runtime_unit old = unit_of(pod, fx->container, container->generation);
+        runtime_of(runner)->ops->forget(runtime_of(runner), &old);
+    }
+    int r = launch_make(&runner->arena, control_world(runner->control)->cache, pod->obj,
+                        container->spec, &runner->options.launch, &launch, &err);
+    container->generation = fx->generation;
+    container->has_ended = false;
+    container->is_oom = false;
+    container->pid = 0;
+    container->watchdog_at = TIME_NEVER;
+    rpod_say(pod, fx->container, NULL);
+    if (r < 0) {
+        rpod_say(pod, fx->container, err.text);
+        runner->stats.start_errors++;
+        start_not_run(runner->engine, pod->engine, fx->container, fx->generation, now_of(runner));
+        return;
+    }
+    runner->stats.starts++;
+    runtime_of(runner)->ops->start(runtime_of(runner), &unit, &launch);
+}
+
+static void tell_to_end(struct runner *runner, struct rpod *pod, uint32_t container)
+{
+    struct runtime_unit unit = unit_of(pod, container, pod->containers[container].generation);
+    const char *name = json_str_at(pod->containers[container].spec, "lifecycle.stopSignal");
+    int signo = name != NULL ? question_signal(name) : SIGTERM;
+    runtime_of(runner)->ops->signal(runtime_of(runner), &unit, signo > 0 ? signo : SIGTERM);
+    runtime_of(runner)->ops->signal(runtime_of(runner), &unit, SIGCONT); /* it may be stopped */
+}
+
+static void do_term(struct runner *runner, struct rpod *pod, const struct start_effect *fx)
+{
+    yyjson_val *spec = pod->containers[fx->container].spec;
+    yyjson_val *hook = json_at(spec, "lifecycle.preStop");
+    control_event(runner->control, pod->obj, "Normal", "Killing", "Stopping container %s",
+                  json_str_at(spec, "name"));
+    struct runtime_question question = {0};
+    if (hook == NULL || question_read(&runner->arena, pod->obj, spec, hook, &question) < 0) {
+        tell_to_end(runner, pod, fx->container);
+        return;
+    }
+    question.timeout_ms = question.type == ASK_SLEEP ? question.timeout_ms : fx->grace_ms;
+    struct launch launch = {0};
+    if (launch_make(&runner->arena, control_world(runner->control)->cache, pod->obj, spec,
+                    &runner->options.launch, &launch, NULL) == 0)
+        question.as = &launch;
+    struct runtime_unit unit = unit_of(pod, fx->container, fx->generation);
+    uint64_t ticket = HOOK_BIT | (uint64_t)fx->container << 32 | fx->generation;
+    runtime_of(runner)->ops->ask(runtime_of(runner), &unit, &question, ticket);
+}
+
+static const char *const PROBE_FIELDS[] = {
+    [PROBE_STARTUP] = "startupProbe",
+    [PROBE_READINESS] = "readinessProbe",
+    [PROBE_LIVENESS] = "livenessProbe",
+};
+
+static void do_probe(struct runner *runner, struct rpod *pod, const struct start_effect *fx)
+{
+    yyjson_val *spec = pod->containers[fx->container].spec;
+    yyjson_val *probe = json_at(spec, PROBE_FIELDS[fx->probe]);
+    struct runtime_question question = {0};
+    struct launch launch = {0};
+    runner->stats.probes++;
+    int r = question_read(&runner->arena, pod->obj, spec, probe, &question);
+    if (r == 0 && question.type == ASK_EXEC) {
+        r = launch_make(&runner->arena, control_world(runner->control)->cache, pod->obj, spec,
+                        &runner->options.launch, &launch, NULL);
+        question.as = &launch;
+    }
+    if (r < 0) {
+        start_answer(runner->engine, pod->engine, fx->ticket, false, now_of(runner));
+        return;
+    }
+    question.timeout_ms = json_int_at(probe, "timeoutSeconds", 1) * 1000;
+    struct runtime_unit unit = unit_of(pod, fx->container, fx->generation);
+    runtime_of(runner)->ops->ask(runtime_of(runner), &unit, &question, fx->ticket);
+}
+
+static void do_weigh(struct runner *runner, struct rpod *pod)
+{
+    struct runtime_pod slice = rpod_slice(pod);
+    double share = start_pod_is_starting(pod->engine) ? runner->settings.starting_weight : 1.0;
+    runtime_of(runner)->ops->pod_weigh(runtime_of(runner), &slice, share);
+}
+
+/* People look for these in `kubectl describe`; every move is in the status and in the metrics. */
+static void do_moved(struct runner *runner, struct rpod *pod, const struct start_effect *fx)
+{
+    struct start_view view;
+    start_view(pod->engine, fx->container, &view);
+    if (view.state == CT_READY && fx->from == CT_STARTING && view.ready_at > view.started_at)
+        control_event(runner->control, pod->obj, "Normal", "Started",
+                      "Started container %s, ready after %lld ms", view.name,
+                      (long long)(view.ready_at - view.started_at));
+    if (view.state != CT_FAILED)
+        return;
+    if (view.why == WHY_TIMEOUT)
+        control_event(runner->control, pod->obj, "Warning", "StartTimeout",
+                      "Container %s was not ready in time and was ended", view.name);
+    else if (view.why == WHY_NOT_RUN)
+        control_event(runner->control, pod->obj, "Warning", "Failed",
+                      "Container %s could not be started: %s", view.name,
+                      pod->containers[fx->container].message != NULL
+                          ? pod->containers[fx->container].message
+                          : "unknown reason");
+    else if (view.why == WHY_STARTUP_PROBE || view.why == WHY_LIVENESS_PROBE)
+        control_event(runner->control, pod->obj, "Warning", "Unhealthy",
+                      "Container %s failed its %s probe and was ended", view.name,
+                      view.why == WHY_STARTUP_PROBE ? "startup" : "liveness");
+    else if (view.why == WHY_OOM)
+        control_event(runner->control, pod->obj, "Warning", "OOMKilled",
+                      "Container %s used more memory than its limit", view.name);
+    else if (!view.is_final)
+        control_event(runner->control, pod->obj, "Warning", "BackOff",
+                      "Container %s ended with exit code %d; it starts again", view.name,
+                      view.exit_code);
+}
+
+static void do_pod_over(struct runner *runner, struct rpod *pod)
+{
+    pod->is_over = true;
+    control_add(runner->control, pod->key);
+}
+
+static void act(struct runner *runner, const struct start_effect *fx)
+{
+    struct rpod *pod = start_pod_host(fx->pod);
+    struct runtime *runtime = runtime_of(runner);
+    struct runtime_unit unit = {0};
+    switch (fx->type) {
+    case FX_PREPARE:
+        unit = unit_of(pod, fx->container, fx->generation);
+        runtime->ops->prepare(runtime, &unit,
+                              json_str_at(pod->containers[fx->container].spec, "image"));
+        break;
+    case FX_START:
+        do_start(runner, pod, fx);
+        break;
+    case FX_TERM:
+        do_term(runner, pod, fx);
+        break;
+    case FX_KILL:
+        unit = unit_of(pod, fx->container, pod->containers[fx->container].generation);
+        runtime->ops->kill(runtime, &unit);
+        break;
+    case FX_PROBE:
+        do_probe(runner, pod, fx);
+        break;
+    case FX_MOVED:
+        do_moved(runner, pod, fx);
+        break;
+    case FX_WEIGHT:
+        do_weigh(runner, pod);
+        break;
+    case FX_READY:
+    case FX_CHANGED:
+        control_add(runner->control, pod->key);
+        break;
+    case FX_POD_OVER:
+        do_pod_over(runner, pod);
+        break;
+    }
+}
+
+static void finish_shutdown(struct runner *runner)
+{
+    if (!runner->is_shutdown || runner->shutdown_done == NULL)
+        return;
+    struct start_stats stats = {0};
+    start_stats(runner->engine, &stats);
+    if (stats.states[CT_STARTING] + stats.states[CT_READY] > 0)
+        return;
+    void (*done)(void *arg) = take_ptr(runner->shutdown_done);
+    done(runner->shutdown_arg);
+}
+
+static void arm_tick(struct runner *runner)
+{
+    time_ms at = start_deadline(runner->engine);
+    if (at == runner->tick_at || at == TIME_NEVER)
+        return;
+    runner->tick_at = at;
+    time_ms pause = at - now_of(runner);
+    control_add_after(runner->control, "@tick", pause > 0 ? pause : 0);
+}
+
+void act_pump(struct runner *runner)
+{
+    if (runner->control == NULL)
+        return;
+    struct start_effect fx;
+    while (start_next(runner->engine, &fx))
+        act(runner, &fx);
+    arm_tick(runner);
+    bool wants = start_wants_samples(runner->engine);
+    if (runner->options.on_samples != NULL && wants != runner->was_sampling)
+        runner->options.on_samples(runner->options.arg, wants);
+    runner->was_sampling = wants;
+    finish_shutdown(runner);
+}
+
+/* ---- what happened ---- */
+
+static bool find_container(const struct rpod *pod, const char *name, uint32_t *ret_index)
+{
+    for (uint32_t i = 0; i < pod->n; i++) {
+        if (strcmp(json_str_at(pod->containers[i].spec, "name"), name) == 0) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_ended(struct runner *runner, struct rpod *pod, uint32_t i,
+                     const struct runtime_event *event)
+{
+    struct rcontainer *container = &pod->containers[i];
+    if (container->generation == event->unit.generation) {
+        container->has_ended = true;
+        container->is_oom = event->is_oom;
+        if (event->text != NULL)
+            rpod_say(pod, i, event->text);
+    }
+    struct start_exit end = {event->unit.generation, event->exit_code, event->is_oom};
+    start_ended(runner->engine, pod->engine, i, &end, now_of(runner));
+}
+
+static void on_answer(struct runner *runner, struct rpod *pod, uint32_t i,
+                      const struct runtime_event *event)
+{
+    if (event->ticket & HOOK_BIT) {
+        if (!event->is_ok)
+            control_event(runner->control, pod->obj, "Warning", "FailedPreStopHook", "%s: %s",
+                          event->unit.container, event->text != NULL ? event->text : "failed");
+        if (pod->containers[i].generation == (uint32_t)event->ticket)
+            tell_to_end(runner, pod, i);
+        return;
+    }
+    if (!event->is_ok) {
+        runner->stats.probe_failures++;
+        rpod_say(pod, i, event->text);
+    }
+    start_answer(runner->engine, pod->engine, event->ticket, event->is_ok, now_of(runner));
+}
+
+/* sd_notify's words. MAINPID and the like are somebody else's business. */
+static void on_notify(struct runner *runner, struct rpod *pod, uint32_t i, const char *text)
+{
+    time_ms now = now_of(runner);
+    struct rcontainer *container = &pod->containers[i];
+    if (strcmp(text, "READY=1") == 0) {
+        start_notified_ready(runner->engine, pod->engine, i, now);
+    } else if (str_starts(text, "STATUS=")) {
+        mem_free(container->status);
+        container->status = mem_strdup(text + strlen("STATUS="));
+        control_add(runner->control, pod->key);
+    } else if (str_starts(text, "EXTEND_TIMEOUT_USEC=")) {
+        long long usec = strtoll(text + strlen("EXTEND_TIMEOUT_USEC="), NULL, 10);
+        if (usec > 0)
+            start_extend_timeout(runner->engine, pod->engine, i, usec / USEC_PER_MS, now);
+    } else if (strcmp(text, "WATCHDOG=trigger") == 0) {
+        start_unhealthy(runner->engine, pod->engine, i, now);
+    } else if (strcmp(text, "WATCHDOG=1") == 0 && container->watchdog_ms > 0) {
+        container->watchdog_at = now + container->watchdog_ms;
+    }
+}
+
+static void on_unit_event(struct runner *runner, struct rpod *pod, uint32_t i,
+                          const struct runtime_event *event)
+{
+    time_ms now = now_of(runner);
+    switch (event->type) {
+    case RT_PREPARED:
+        rpod_say(pod, i, event->text);
+        start_prepared(runner->engine, pod->engine, i, event->text, now);
+        break;
+    case RT_RUNNING:
+        if (pod->containers[i].generation == event->unit.generation)
+            pod->containers[i].pid = event->pid;
+        start_running(runner->engine, pod->engine, i, event->unit.generation, now);
+        break;
+    case RT_NOT_RUN:
+        rpod_say(pod, i, event->text);
+        runner->stats.start_errors++;
+        start_not_run(runner->engine, pod->engine, i, event->unit.generation, now);
+        break;
+    case RT_ENDED:
+        on_ended(runner, pod, i, event);
+        break;
+    case RT_ANSWER:
+        on_answer(runner, pod, i, event);
+        break;
+    case RT_NOTIFY:
+        on_notify(runner, pod, i, event->text);
+        break;
+    case RT_FOUND:
+    case RT_FOUND_ALL:
+    case RT_POD_REMOVED:
+        break;
+    }
+}
+
+void act_on_event(void *arg, const struct runtime_event *event)
+{
+    struct runner *runner = arg;
+    if (runner->control == NULL)
+        return;
+    arena_reset(&runner->arena);
+    struct rpod *pod = event->unit.uid != NULL ? map_get(runner->by_uid, event->unit.uid) : NULL;
+    uint32_t i = 0;
+    if (event->type == RT_FOUND) {
+        adopt_add(runner, event);
+    } else if (event->type == RT_FOUND_ALL) {
+        adopt_all_known(runner);
+    } else if (event->type == RT_POD_REMOVED && pod != NULL) {
+        pod->stage = RPOD_REMOVED;
+        control_add(runner->control, pod->key);
+    } else if (pod != NULL && pod->engine != NULL &&
+               find_container(pod, event->unit.container, &i)) {
+        on_unit_event(runner, pod, i, event);
+    }
+    act_pump(runner);
+    control_wake(runner->control);
+}

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is told of a pod: the status object, made from the engine's view. The same view gives the
+ * same bytes, so that a status that says nothing new is not written. */
+#include "control/pods/runner_internal.h"
+#include <stdio.h>
+#include <string.h>
+
+struct maker {
+    const struct rpod *pod;
+    const struct obj *current; /* conditions of others, and since when ours hold */
+    yyjson_mut_doc *doc;
+};
+
+static yyjson_mut_val *time_of(struct maker *m, time_ms steady, bool fine)
+{
+    scoped_str text = {0};
+    time_ms wall = runner_wall(m->pod->runner, steady);
+    if (fine)
+        rfc3339_format_micro(wall, &text);
+    else
+        rfc3339_format(wall, &text);
+    return yyjson_mut_strcpy(m->doc, str_text(&text));
+}
+
+static void put_text(struct maker *m, yyjson_mut_val *obj, const char *key, const char *text)
+{
+    if (text != NULL && *text != '\0')
+        json_mut_put(m->doc, obj, key, yyjson_mut_strcpy(m->doc, text));
+}
+
+/* ---- one container ---- */
+
+static const char *waiting_reason(const struct start_view *view)
+{
+    switch (view->why) {
+    case WHY_DEPENDENCY:
+        return "DependencyNotReady";
+    case WHY_DEPENDENCY_FAILED:
+        return "DependencyFailed";
+    case WHY_INIT:
+        return "PodInitializing";
+    case WHY_GATE:
+        return "StartThrottled";
+    case WHY_BACKOFF:
+        return "CrashLoopBackOff";
+    case WHY_RESTARTING_ALL:
+        return "RestartingAllContainers";
+    case WHY_PREPARE:
+        return "ErrImagePull";
+    case WHY_NONE:
+    case WHY_STOPPED:
+    case WHY_TIMEOUT:
+    case WHY_STARTUP_PROBE:
+    case WHY_LIVENESS_PROBE:
+    case WHY_NOT_RUN:
+    case WHY_OOM:
+    case WHY_EXIT:
+        break;
+    }
+    return "ContainerCreating";
+}
+
+static const char *blocker_name(const struct rpod *pod, const struct start_view *view)
+{
+    return view->blocker < pod->n ? json_str_at(pod->containers[view->blocker].spec, "name") : "?";
+}
+
+static void waiting_message(const struct rpod *pod, const struct start_view *view, char *out,
+                            size_t size)
+{
+    out[0] = '\0';
+    char gate[64];
+    switch (view->why) {
+    case WHY_DEPENDENCY:
+    case WHY_INIT:
+        (void)snprintf(out, size, "waits for container %s", blocker_name(pod, view));
+        break;
+    case WHY_DEPENDENCY_FAILED:
+        (void)snprintf(out, size, "waits for container %s, which has failed for good",
+                       blocker_name(pod, view));
+        break;
+    case WHY_GATE:
+        gate_verdict_text(&view->gate, gate, sizeof(gate));
+        (void)snprintf(out, size, "waits for the throttle: %s", gate);
+        break;
+    case WHY_BACKOFF:
+        (void)snprintf(out, size, "ended with exit code %d; starts again after a pause",
+                       view->exit_code);
+        break;
+    case WHY_RESTARTING_ALL:
+        (void)snprintf(out, size, "all containers of the pod are started again");
+        break;
+    case WHY_NONE:
+    case WHY_PREPARE:
+    case WHY_STOPPED:
+    case WHY_TIMEOUT:
+    case WHY_STARTUP_PROBE:
+    case WHY_LIVENESS_PROBE:
+    case WHY_NOT_RUN:
+    case WHY_OOM:
+    case WHY_EXIT:
+        break;
+    }
+}
+
+static const char *ended_reason(enum start_reason why, int exit_code)
+{
+    switch (why) {
+    case WHY_OOM:
+        return "OOMKilled";
+    case WHY_TIMEOUT:
+        return "StartTimeout";
+    case WHY_NOT_RUN:
+        return "StartError";
+    case WHY_PREPARE:
+        return "ErrImagePull";
+    case WHY_STARTUP_PROBE:
+    case WHY_LIVENESS_PROBE:
+    case WHY_NONE:
+    case WHY_DEPENDENCY:
+    case WHY_DEPENDENCY_FAILED:
+    case WHY_INIT:
+    case WHY_GATE:
+    case WHY_BACKOFF:
+    case WHY_RESTARTING_ALL:
+    case WHY_STOPPED:
+    case WHY_EXIT:
+        break;
+    }
+    return exit_code == 0 ? "Completed" : "Error";
+}
+
+struct ended {
+    uint32_t generation;
+    int exit_code;
+    enum start_reason why;
+    time_ms started_at, ended_at;
+    const char *message;
+};
+
+static void put_id(struct maker *m, yyjson_mut_val *obj, const char *name, uint32_t generation)
+{
+    char id[512];
+    (void)snprintf(id, sizeof(id), "%s://%s/%s/%u", m->pod->runner->options.runtime->ops->name,
+                   m->pod->uid, name, generation);
+    put_text(m, obj, "containerID", id);
+}
+
+static yyjson_mut_val *terminated(struct maker *m, const char *name, const struct ended *ended)
+{
+    yyjson_mut_val *t = yyjson_mut_obj(m->doc);
+    json_mut_put(m->doc, t, "exitCode", yyjson_mut_sint(m->doc, ended->exit_code));
+    if (ended->exit_code > 128 && ended->exit_code < 193)
+        json_mut_put(m->doc, t, "signal", yyjson_mut_sint(m->doc, ended->exit_code - 128));
+    put_text(m, t, "reason", ended_reason(ended->why, ended->exit_code));
+    put_text(m, t, "message", ended->message);
+    if (ended->started_at != 0)
+        json_mut_put(m->doc, t, "startedAt", time_of(m, ended->started_at, false));
+    json_mut_put(m->doc, t, "finishedAt", time_of(m, ended->ended_at, false));
+    put_id(m, t, name, ended->generation);
+    return t;
+}
+
+static struct ended own_end(const struct start_view *view, const char *message)
+{
+    return (struct ended){view->generation, view->exit_code, view->why,
+                          view->started_at, view->ended_at,  message};
+}
+
+static void put_states(struct maker *m, yyjson_mut_val *status, const struct start_view *view,
+                       const char *message)
+{
+    yyjson_mut_val *state = yyjson_mut_obj(m->doc), *last = yyjson_mut_obj(m->doc);
+    bool waits = !container_has_process(view->state) || view->started_at == 0;
+    if (container_is_over(view->state) && view->is_final && view->ended_at != 0) {
+        struct ended end = own_end(view, message);
+        json_mut_put(m->doc, state, "terminated", terminated(m, view->name, &end));
+    } else if (waits) {
+        yyjson_mut_val *waiting = yyjson_mut_obj(m->doc);
+        char why[320];
+        waiting_message(m->pod, view, why, sizeof(why));
+        put_text(m, waiting, "reason", waiting_reason(view));
+        put_text(m, waiting, "message", why[0] != '\0' ? why : message);
+        json_mut_put(m->doc, state, "waiting", waiting);
+    } else {
+        yyjson_mut_val *running = yyjson_mut_obj(m->doc);
+        json_mut_put(m->doc, running, "startedAt", time_of(m, view->started_at, false));
+        json_mut_put(m->doc, state, "running", running);
+    }
+    if (container_is_over(view->state) && !view->is_final && view->ended_at != 0) {
+        struct ended end = own_end(view, message);
+        end.why = view->last_why;
+        json_mut_put(m->doc, last, "terminated", terminated(m, view->name, &end));
+    } else if (view->last.generation != 0) {
+        struct ended end = {view->last.generation, view->last.exit_code, view->last.why,
+                            view->last.started_at, view->last.ended_at,  NULL};
+        json_mut_put(m->doc, last, "terminated", terminated(m, view->name, &end));
+    }
+    json_mut_put(m->doc, status, "state", state);
+    json_mut_put(m->doc, status, "lastState", last);
+}
+
+static yyjson_mut_val *lifecycle(struct maker *m, const struct start_view *view, const char *said)
+{
+    yyjson_mut_val *life = yyjson_mut_obj(m->doc), *moves = yyjson_mut_arr(m->doc);
+    char why[320];
+    put_text(m, life, "state", container_state_name(view->state));
+    json_mut_put(m->doc, life, "since", time_of(m, view->since, true));
+    json_mut_put(m->doc, life, "generation", yyjson_mut_uint(m->doc, view->generation));
+    if (!container_has_process(view->state) && !container_is_over(view->state)) {
+        waiting_message(m->pod, view, why, sizeof(why));
+        put_text(m, life, "reason", waiting_reason(view));
+        put_text(m, life, "message", why);
+    } else {
+        put_text(m, life, "message", said);
+    }
+    if (view->why == WHY_BACKOFF)
+        json_mut_put(m->doc, life, "nextStart", time_of(m, view->again_at, false));
+    for (size_t i = 0; i < view->n_moves; i++) {
+        yyjson_mut_val *move = yyjson_mut_obj(m->doc);
+        put_text(m, move, "state", container_state_name(view->moves[i].state));
+        json_mut_put(m->doc, move, "at", time_of(m, view->moves[i].at, true));
+        (void)yyjson_mut_arr_append(moves, move);
+    }
+    json_mut_put(m->doc, life, "moves", moves);
+    return life;
+}
+
+static yyjson_mut_val *container_status(struct maker *m, uint32_t i)
+{
+    const struct rpod *pod = m->pod;
+    const struct rcontainer *container = &pod->containers[i];
+    struct start_view view;
+    start_view(pod->engine, i, &view);
+    yyjson_mut_val *status = yyjson_mut_obj(m->doc);
+    put_text(m, status, "name", view.name);
+    put_states(m, status, &view, container->message);
+    json_mut_put(m->doc, status, "ready", yyjson_mut_bool(m->doc, view.is_ready));
+    json_mut_put(m->doc, status, "started", yyjson_mut_bool(m->doc, view.is_started));
+    json_mut_put(m->doc, status, "restartCount", yyjson_mut_uint(m->doc, view.restarts));
+    const char *image = json_str_at(container->spec, "image");
+    json_mut_put(m->doc, status, "image", yyjson_mut_strcpy(m->doc, image != NULL ? image : ""));
+    json_mut_put(m->doc, status, "imageID", yyjson_mut_str(m->doc, ""));
+    if (view.generation > 0)
+        put_id(m, status, view.name, view.generation);
+    json_mut_put(m->doc, status, "lifecycle", lifecycle(m, &view, container->status));
+    return status;
+}
+
+/* A pod that is not in the engine: nothing of it has run, and something is missing. */
+static yyjson_mut_val *held_status(struct maker *m, uint32_t i)
+{
+    const struct rcontainer *container = &m->pod->containers[i];
+    yyjson_mut_val *status = yyjson_mut_obj(m->doc), *waiting = yyjson_mut_obj(m->doc);
+    put_text(m, status, "name", json_str_at(container->spec, "name"));
+    put_text(m, waiting, "reason", m->pod->held_reason);
+    put_text(m, waiting, "message", m->pod->held_message);
+    json_mut_set(m->doc, status, "state.waiting", waiting);
+    json_mut_put(m->doc, status, "ready", yyjson_mut_bool(m->doc, false));
+    json_mut_put(m->doc, status, "restartCount", yyjson_mut_uint(m->doc, 0));
+    json_mut_put(m->doc, status, "image", yyjson_mut_str(m->doc, ""));
+    json_mut_put(m->doc, status, "imageID", yyjson_mut_str(m->doc, ""));
+    return status;
+}
+
+static void put_containers(struct maker *m, yyjson_mut_val *status)
+{
+    yyjson_mut_val *inits = yyjson_mut_arr(m->doc), *mains = yyjson_mut_arr(m->doc);
+    for (uint32_t i = 0; i < m->pod->n; i++) {
+        yyjson_mut_val *one = m->pod->engine != NULL ? container_status(m, i) : held_status(m, i);
+        (void)yyjson_mut_arr_append(m->pod->containers[i].is_init ? inits : mains, one);
+    }
+    if (yyjson_mut_arr_size(inits) > 0)
+        json_mut_put(m->doc, status, "initContainerStatuses", inits);
+    json_mut_put(m->doc, status, "containerStatuses", mains);
+}
+
+/* ---- conditions ---- */
+
+static yyjson_val *condition_now(const struct obj *pod, const char *type)
+{
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(json_at(pod->root, "status.conditions"), i, n, item)
+    {
+        if (str_eq(json_str_at(item, "type"), type))
+            return item;
+    }
+    return NULL;
+}
+
+static void put_condition(struct maker *m, yyjson_mut_val *list, const char *type, bool holds,
+                          const char *reason, const char *message)
+{
+    yyjson_val *before = condition_now(m->current, type);
+    const char *status = holds ? "True" : "False";
+    yyjson_mut_val *condition = yyjson_mut_obj(m->doc);
+    put_text(m, condition, "type", type);
+    put_text(m, condition, "status", status);
+    if (!holds) {
+        put_text(m, condition, "reason", reason);
+        put_text(m, condition, "message", message);
+    }
+    const char *since = json_str_at(before, "lastTransitionTime");
+    if (since != NULL && str_eq(json_str_at(before, "status"), status)) {
+        put_text(m, condition, "lastTransitionTime", since);
+    } else {
+        time_ms now = control_steady(m->pod->runner->control);
+        json_mut_put(m->doc, condition, "lastTransitionTime", time_of(m, now, false));
+    }
+    (void)yyjson_mut_arr_append(list, condition);
+}
+
+static bool gates_hold(const struct maker *m)
+{
+    size_t i, n;
+    yyjson_val *gate;
+    yyjson_arr_foreach(json_at(m->pod->obj->root, "spec.readinessGates"), i, n, gate)
+    {
+        yyjson_val *now = condition_now(m->current, json_str_at(gate, "conditionType"));
+        if (!str_eq(json_str_at(now, "status"), "True"))
+            return false;
+    }
+    return true;
+}
+
+static void unready_names(const struct rpod *pod, struct str *out)
+{
+    for (uint32_t i = 0; i < pod->n && pod->engine != NULL; i++) {
+        struct start_view view;
+        start_view(pod->engine, i, &view);
+        if (!view.is_ready && view.role != START_INIT)
+            str_addf(out, "%s%s", out->len > 0 ? " " : "", view.name);
+    }
+}
+
+static bool is_ours(const char *type)
+{
+    static const char *const OURS[] = {"Initialized", "ContainersReady", "Ready",
+                                       "AllContainersRestarting"};
+    for (size_t i = 0; i < ARRAY_LEN(OURS); i++) {
+        if (str_eq(type, OURS[i]))
+            return true;
+    }
+    return false;
+}
+
+static void put_conditions(struct maker *m, yyjson_mut_val *status)
+{
+    const struct start_pod *engine = m->pod->engine;
+    yyjson_mut_val *list = yyjson_mut_arr(m->doc);
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(json_at(m->current->root, "status.conditions"), i, n, item)
+    {
+        if (!is_ours(json_str_at(item, "type")))
+            (void)yyjson_mut_arr_append(list, yyjson_val_mut_copy(m->doc, item));
+    }
+    bool is_done = engine != NULL && start_pod_phase(engine) == PHASE_SUCCEEDED;
+    bool is_initialized = engine != NULL && start_pod_is_initialized(engine);
+    bool is_ready =
+        engine != NULL && !is_done && start_pod_is_ready(engine) && !start_pod_is_stopping(engine);
+    scoped_str names = {0}, message = {0};
+    unready_names(m->pod, &names);
+    str_addf(&message, "containers with unready status: [%s]", str_text(&names));
+    const char *why = is_done ? "PodCompleted" : "ContainersNotReady";
+    const char *text = is_done ? "" : str_text(&message);
+    put_condition(m, list, "Initialized", is_initialized, "ContainersNotInitialized",
+                  "init containers have not ended yet");
+    put_condition(m, list, "ContainersReady", is_ready, why, text);
+    bool gates = gates_hold(m);
+    put_condition(m, list, "Ready", is_ready && gates, gates ? why : "ReadinessGatesNotReady",
+                  gates ? text : "a readiness gate does not hold");
+    json_mut_put(m->doc, status, "conditions", list);
+}
+
+/* ---- the pod ---- */
+
+static const char *phase_of(const struct rpod *pod)
+{
+    static const char *const PHASES[] = {
+        [PHASE_PENDING] = "Pending",
+        [PHASE_RUNNING] = "Running",
+        [PHASE_SUCCEEDED] = "Succeeded",
+        [PHASE_FAILED] = "Failed",
+    };
+    if (pod->engine == NULL)
+        return pod->is_refused || pod->is_over ? "Failed" : "Pending";
+    return PHASES[start_pod_phase(pod->engine)];
+}
+
+static void put_reason(struct maker *m, yyjson_mut_val *status)
+{
+    const struct rpod *pod = m->pod;
+    yyjson_mut_val *none = yyjson_mut_null(m->doc);
+    json_mut_put(m->doc, status, "reason", none);
+    json_mut_put(m->doc, status, "message", yyjson_mut_null(m->doc));
+    if (pod->engine != NULL && start_pod_missed_deadline(pod->engine)) {
+        put_text(m, status, "reason", "DeadlineExceeded");
+        put_text(m, status, "message", "the pod was active longer than its deadline");
+    } else if (pod->is_refused) {
+        put_text(m, status, "reason", pod->held_reason);
+        put_text(m, status, "message", pod->held_message);
+    }
+}
+
+static void put_addresses(struct maker *m, yyjson_mut_val *status)
+{
+    const struct launch_node *node = &m->pod->runner->options.launch;
+    static const struct {
+        const char *one, *all;
+    } KEYS[] = {{"hostIP", "hostIPs"}, {"podIP", "podIPs"}};
+    const char *const addresses[] = {node->host_ip, node->pod_ip};
+    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
+        if (addresses[i] == NULL)
+            continue;
+        yyjson_mut_val *item = yyjson_mut_obj(m->doc), *list = yyjson_mut_arr(m->doc);
+        put_text(m, status, KEYS[i].one, addresses[i]);
+        put_text(m, item, "ip", addresses[i]);
+        (void)yyjson_mut_arr_append(list, item);
+        json_mut_put(m->doc, status, KEYS[i].all, list);
+    }
+}
+
+void podstatus_make(const struct rpod *pod, const struct obj *current, yyjson_mut_doc *doc,
+                    yyjson_mut_val *patch)
+{
+    struct maker m = {.pod = pod, .current = current, .doc = doc};
+    yyjson_mut_val *status = yyjson_mut_obj(doc);
+    put_text(&m, status, "phase", phase_of(pod));
+    put_reason(&m, status);
+    put_conditions(&m, status);
+    put_addresses(&m, status);
+    scoped_str started = {0};
+    rfc3339_format(pod->started_at, &started);
+    put_text(&m, status, "startTime", str_text(&started));
+    put_containers(&m, status);
+    json_mut_put(doc, patch, "status", status);
+}

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The controller between Pod objects and the start engine of one node.
+ *
+ *   key "ns/name": look at the object; put the pod into the engine, tell the engine to stop it,
+ *                  write its status, confirm its deletion
+ *   keys "@...":   the engine's timer, the Node object, its Lease, the settings
+ *
+ * 1. A pod is in the engine at most once; a pod of the same name with another UID waits until the
+ *    one before it is gone.
+ * 2. Nothing is put into the engine before the runtime has told what an earlier supervisor left:
+ *    otherwise a container could be started twice.
+ * 3. An exit is forgotten by the runtime only after the status that tells of it is durable.
+ * 4. A deletion is confirmed only when no process of the pod is left. */
+#include "base/hash.h"
+#include "control/controllers.h"
+#include "control/pods/runner_internal.h"
+#include <stdio.h>
+#include <string.h>
+
+#define KEY_TICK "@tick"
+#define KEY_NODE "@node"
+#define KEY_LEASE "@lease"
+#define KEY_SETTINGS "@settings"
+#define LATE_MS 1000
+#define CONFIG_RETRY_MS 10000
+
+/* ---- pods of this node ---- */
+
+static void rpod_free(struct rpod *pod)
+{
+    for (size_t i = 0; i < pod->n; i++) {
+        mem_free(pod->containers[i].message);
+        mem_free(pod->containers[i].status);
+    }
+    obj_unref(pod->obj);
+    mem_free(pod->containers);
+    mem_free(pod->held_reason);
+    mem_free(pod->held_message);
+    mem_free(pod->key);
+    mem_free(pod->uid);
+    mem_free(pod->ns);
+    mem_free(pod->name);
+    mem_free(pod);
+}
+
+static struct rpod *rpod_new(struct runner *runner, const char *key, struct obj *obj)
+{
+    struct rpod *pod = mem_zalloc(sizeof(*pod));
+    pod->runner = runner;
+    pod->key = mem_strdup(key);
+    pod->uid = mem_strdup(obj->meta.uid);
+    pod->ns = mem_strdup(obj_namespace(obj));
+    pod->name = mem_strdup(obj->meta.name);
+    pod->obj = obj_ref(obj);
+    pod->n = podspec_count(obj);
+    pod->containers = mem_zalloc(pod->n * sizeof(*pod->containers));
+    for (size_t i = 0; i < pod->n; i++)
+        pod->containers[i].spec = podspec_container(obj, i, &pod->containers[i].is_init);
+    const char *started = json_str_at(obj->root, "status.startTime");
+    time_ms at = 0;
+    if (started == NULL || rfc3339_parse(sv_of(started), &at, NULL) < 0)
+        at = runner_wall(runner, control_steady(runner->control));
+    pod->started_at = at;
+    (void)map_put(runner->pods, key, pod);
+    (void)map_put(runner->by_uid, pod->uid, pod);
+    return pod;
+}
+
+static void rpod_drop(struct rpod *pod)
+{
+    struct runner *runner = pod->runner;
+    if (pod->engine != NULL)
+        start_pod_remove(runner->engine, pod->engine);
+    (void)map_del(runner->pods, pod->key);
+    (void)map_del(runner->by_uid, pod->uid);
+    rpod_free(pod);
+}
+
+static int64_t sum_of(const struct rpod *pod, const char *path, bool binary)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < pod->n; i++) {
+        yyjson_val *value = json_at(pod->containers[i].spec, path);
+        quantity q = 0;
+        if (pod->containers[i].is_init || value == NULL)
+            continue;
+        scoped_str text = {0};
+        if (yyjson_is_str(value))
+            str_add(&text, yyjson_get_str(value));
+        else
+            json_write_val(value, &text);
+        if (quantity_parse((struct sv){str_text(&text), text.len}, &q, NULL) == 0)
+            sum += binary ? quantity_value(q) : quantity_milli(q);
+    }
+    return sum;
+}
+
+static bool all_limited(const struct rpod *pod, const char *path)
+{
+    for (size_t i = 0; i < pod->n; i++) {
+        if (!pod->containers[i].is_init && json_at(pod->containers[i].spec, path) == NULL)
+            return false;
+    }
+    return true;
+}
+
+struct runtime_pod rpod_slice(const struct rpod *pod)
+{
+    bool cpu = all_limited(pod, "resources.limits.cpu");
+    bool memory = all_limited(pod, "resources.limits.memory");
+    return (struct runtime_pod){
+        .uid = pod->uid,
+        .ns = pod->ns,
+        .name = pod->name,
+        .cpu_request_milli = sum_of(pod, "resources.requests.cpu", false),
+        .cpu_limit_milli = cpu ? sum_of(pod, "resources.limits.cpu", false) : 0,
+        .memory_limit_bytes = memory ? sum_of(pod, "resources.limits.memory", true) : 0};
+}
+
+/* ---- into the engine ---- */
+
+static void hold(struct rpod *pod, const char *reason, const char *message)
+{
+    pod->stage = RPOD_HELD;
+    mem_free(pod->held_reason);
+    mem_free(pod->held_message);
+    pod->held_reason = mem_strdup(reason);
+    pod->held_message = mem_strdup(message);
+}
+
+/* Everything a start will need is looked up once before: a ConfigMap that is not there yet is no
+ * failed start, it is a pod that waits. */
+static int look_ahead(struct runner *runner, struct rpod *pod, struct err *err)
+{
+    struct cache *cache = control_world(runner->control)->cache;
+    for (size_t i = 0; i < pod->n; i++) {
+        struct launch launch = {0};
+        int r = launch_make(&runner->arena, cache, pod->obj, pod->containers[i].spec,
+                            &runner->options.launch, &launch, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void take_in(struct runner *runner, struct rpod *pod)
+{
+    struct err err = {0};
+    int r = launch_supported(pod->obj, runner->settings.ignore_images, &err);
+    if (r == 0)
+        r = look_ahead(runner, pod, &err);
+    if (r < 0) {
+        pod->is_refused = r == -ENOTSUP || r == -EINVAL;
+        hold(pod, pod->is_refused ? "Unsupported" : "CreateContainerConfigError", err.text);
+        if (pod->is_refused)
+            control_event(runner->control, pod->obj, "Warning", "Unsupported", "%s%s%s", err.text,
+                          err.hint[0] != '\0' ? ": " : "", err.hint);
+        else
+            control_add_after(runner->control, pod->key, CONFIG_RETRY_MS);
+        return;
+    }
+    struct start_pod_spec spec = {0};
+    podspec_read(&runner->arena, pod->obj, &runner->settings, &spec);
+    spec.host = pod;
+    pod->stage = RPOD_LIVE;
+    struct runtime_pod slice = rpod_slice(pod);
+    runner->options.runtime->ops->pod_create(runner->options.runtime, &slice);
+    adopt_pod(runner, pod, &spec);
+}
+
+/* ---- out of it ---- */
+
+static void confirm_deletion(struct runner *runner, const struct obj *obj)
+{
+    struct write *write = write_new(WRITE_DELETE, &KIND_POD, obj_namespace(obj), obj->meta.name);
+    write->if_uid = mem_strdup(obj->meta.uid);
+    write->grace_s = 0;
+    control_write(runner->control, write);
+}
+
+static void forget_units(struct runner *runner, const struct rpod *pod)
+{
+    for (uint32_t i = 0; i < pod->n; i++) {
+        if (pod->containers[i].generation == 0)
+            continue;
+        struct runtime_unit unit = {pod->uid, json_str_at(pod->containers[i].spec, "name"),
+                                    pod->containers[i].generation};
+        runner->options.runtime->ops->forget(runner->options.runtime, &unit);
+    }
+}
+
+static void remove_rest(struct runner *runner, struct rpod *pod)
+{
+    forget_units(runner, pod);
+    if (pod->engine != NULL)
+        start_pod_remove(runner->engine, pod->engine);
+    pod->engine = NULL;
+    pod->stage = RPOD_REMOVING;
+    runner->options.runtime->ops->pod_remove(runner->options.runtime, pod->uid);
+}
+
+static bool is_final_phase(const struct obj *obj)
+{
+    const char *phase = json_str_at(obj->root, "status.phase");
+    return str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
+}
+
+/* ---- status ---- */
+
+/* True: the object says what there is to say. */
+static bool write_status(struct runner *runner, struct rpod *pod, const struct obj *obj)
+{
+    scoped_json_mut *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *patch = yyjson_mut_obj(doc);
+    yyjson_mut_doc_set_root(doc, patch);
+    podstatus_make(pod, obj, doc, patch);
+    scoped_str text = {0};
+    json_write(patch, &text);
+    uint64_t hash = hash_bytes(HASH_START, str_text(&text), text.len);
+    if (hash == pod->told)
+        return true;
+    struct write *write = write_new(WRITE_PATCH, &KIND_POD, pod->ns, pod->name);
+    write->sub = SUB_STATUS;
+    write->patch_type = PATCH_MERGE;
+    write->patch = yyjson_mut_doc_imut_copy(doc, NULL);
+    write->if_uid = mem_strdup(pod->uid);
+    pod->told = hash;
+    control_write(runner->control, write);
+    return false;
+}
+
+/* ---- reconciliation ---- */
+
+static bool is_mine(const struct runner *runner, const struct obj *obj)
+{
+    return str_eq(json_str_at(obj->root, "spec.nodeName"), runner->options.node);
+}
+
+static void stop(struct runner *runner, struct rpod *pod, time_ms grace_ms)
+{
+    if (pod->stage == RPOD_LIVE)
+        start_pod_stop(runner->engine, pod->engine, grace_ms, control_steady(runner->control));
+    else if (pod->stage == RPOD_HELD)
+        pod->is_over = true;
+}
+
+/* deletionTimestamp is when the grace ends, so a supervisor that was away does not give it anew. */
+static time_ms grace_left(const struct runner *runner, const struct obj *obj)
+{
+    time_ms left = obj->meta.deleted - control_now(runner->control);
+    time_ms all = obj->meta.deletion_grace_s * 1000;
+    if (left > all || left > all - 1500) /* whole seconds in the object: the first look gives all */
+        return all;
+    return left > 0 ? left : 0;
+}
+
+/* The object is gone or another one has its name. */
+static void reconcile_lost(struct runner *runner, struct rpod *pod)
+{
+    if (pod->stage == RPOD_REMOVED) {
+        struct runtime_pod slice = rpod_slice(pod);
+        runner->options.runtime->ops->pod_forget(runner->options.runtime, &slice);
+        control_add(runner->control, pod->key); /* its successor may be waiting */
+        rpod_drop(pod);
+        return;
+    }
+    stop(runner, pod, 0);
+    if (pod->is_over && pod->stage != RPOD_REMOVING)
+        remove_rest(runner, pod);
+}
+
+static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *obj)
+{
+    bool is_told = write_status(runner, pod, obj);
+    if (!is_told)
+        return; /* the change brings us back */
+    if (pod->stage == RPOD_LIVE || pod->stage == RPOD_HELD)
+        remove_rest(runner, pod);
+    if (pod->stage != RPOD_REMOVED)
+        return;
+    if (obj->meta.deleted != 0)
+        confirm_deletion(runner, obj);
+    else
+        rpod_drop(pod); /* its logs stay until the object goes */
+}
+
+static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *obj)
+{
+    if (pod->stage == RPOD_HELD && !pod->is_refused && obj->meta.deleted == 0)
+        take_in(runner, pod);
+    if (obj->meta.deleted != 0 && !pod->is_over)
+        stop(runner, pod, grace_left(runner, obj));
+    act_pump(runner);
+    if (pod->is_refused)
+        pod->is_over = true;
+    if (runner->is_shutdown)
+        return;
+    if (pod->is_over)
+        reconcile_over(runner, pod, obj);
+    else
+        (void)write_status(runner, pod, obj);
+}
+
+static void reconcile_new(struct runner *runner, const char *key, struct obj *obj)
+{
+    if (!is_mine(runner, obj) || !runner->has_found_all || runner->is_shutdown)
+        return;
+    if (is_final_phase(obj)) {
+        if (obj->meta.deleted != 0)
+            confirm_deletion(runner, obj);
+        return;
+    }
+    struct rpod *pod = rpod_new(runner, key, obj);
+    hold(pod, "ContainerCreating", "");
+    reconcile_live(runner, pod, obj);
+}
+
+static void reconcile_pod(struct runner *runner, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    scoped_free char *ns = mem_strndup(key, (size_t)(slash - key));
+    struct obj *obj = cache_get(control_world(runner->control)->cache, &KIND_POD, ns, slash + 1);
+    struct rpod *pod = map_get(runner->pods, key);
+    if (pod == NULL && obj != NULL)
+        reconcile_new(runner, key, obj);
+    else if (pod != NULL && (obj == NULL || strcmp(obj->meta.uid, pod->uid) != 0))
+        reconcile_lost(runner, pod);
+    else if (pod != NULL)
+        reconcile_live(runner, pod, obj);
+    act_pump(runner);
+}
+
+static void tick(struct runner *runner)
+{
+    time_ms now = control_steady(runner->control);
+    time_ms late = runner->tick_at == TIME_NEVER ? 0 : now - runner->tick_at;
+    runner->tick_at = TIME_NEVER;
+    start_tick(runner->engine, now, late > LATE_MS ? late : 0);
+    act_pump(runner);
+}
+
+static void read_settings(struct runner *runner)
+{
+    struct cache *cache = control_world(runner->control)->cache;
+    const struct obj *own = cache_get(cache, &KIND_NODECONFIG, "", runner->options.node);
+    const struct obj *all = cache_get(cache, &KIND_NODECONFIG, "", "default");
+    node_settings_read(all, own, runner->options.cores, &runner->settings);
+    start_set(runner->engine, &runner->settings.start, control_steady(runner->control));
+    if (runner->options.on_settings != NULL)
+        runner->options.on_settings(runner->options.arg, runner->settings.log_bytes,
+                                    runner->settings.log_files);
+    act_pump(runner);
+}
+
+static void runner_reconcile(struct control *control, const char *key)
+{
+    struct runner *runner = control_arg(control);
+    arena_reset(&runner->arena);
+    if (strcmp(key, KEY_TICK) == 0)
+        tick(runner);
+    else if (strcmp(key, KEY_SETTINGS) == 0)
+        read_settings(runner);
+    else if (strcmp(key, KEY_NODE) == 0)
+        register_node(runner);
+    else if (strcmp(key, KEY_LEASE) == 0)
+        register_lease(runner);
+    else
+        reconcile_pod(runner, key);
+}
+
+static void map_pod(struct runner *runner, const struct change *change)
+{
+    const struct obj *obj = change->obj;
+    char key[512];
+    (void)snprintf(key, sizeof(key), "%s/%s", obj_namespace(obj), obj->meta.name);
+    bool is_ours = is_mine(runner, obj);
+    bool is_kept = map_get(runner->pods, key) != NULL;
+    if (is_ours || is_kept)
+        control_add(runner->control, key);
+    if (change->type == CHANGE_DELETED && is_ours && !is_kept) {
+        struct runtime_pod slice = {
+            .uid = obj->meta.uid, .ns = obj_namespace(obj), .name = obj->meta.name};
+        runner->options.runtime->ops->pod_forget(runner->options.runtime, &slice);
+    }
+}
+
+struct wake_config {
+    struct runner *runner;
+    const char *ns;
+};
+
+static bool wake_held(void *arg, const char *key, void *value)
+{
+    struct wake_config *wake = arg;
+    struct rpod *pod = value;
+    if (pod->stage == RPOD_HELD && strcmp(pod->ns, wake->ns) == 0)
+        control_add(wake->runner->control, key);
+    return true;
+}
+
+static void runner_map(struct control *control, const struct change *change)
+{
+    struct runner *runner = control_arg(control);
+    const struct kind *kind = change->obj->kind;
+    if (kind == &KIND_POD) {
+        map_pod(runner, change);
+    } else if (kind == &KIND_NODECONFIG) {
+        control_add(control, KEY_SETTINGS);
+    } else if (kind == &KIND_NODE && str_eq(change->obj->meta.name, runner->options.node)) {
+        control_add(control, KEY_NODE);
+    } else if (kind == &KIND_CONFIGMAP) {
+        struct wake_config wake = {runner, obj_namespace(change->obj)};
+        (void)map_each(runner->pods, wake_held, &wake);
+    }
+}
+
+static void runner_begin(struct control *control)
+{
+    struct runner *runner = control_arg(control);
+    runner->control = control;
+    runner->wall_offset = control_now(control) - control_steady(control);
+    control_add(control, KEY_SETTINGS);
+    control_add(control, KEY_NODE);
+    control_add(control, KEY_LEASE);
+    runner->options.runtime->ops->adopt(runner->options.runtime);
+}
+
+static void runner_end(struct control *control)
+{
+    struct runner *runner = control_arg(control);
+    runner->control = NULL;
+}
+
+struct runner *runner_new(const struct runner_options *options)
+{
+    struct runner *runner = mem_zalloc(sizeof(*runner));
+    runner->options = *options;
+    runner->controller = (struct controller){.name = "node",
+                                             .map = runner_map,
+                                             .reconcile = runner_reconcile,
+                                             .begin = runner_begin,
+                                             .end = runner_end,
+                                             .arg = runner};
+    node_settings_default(options->cores, &runner->settings);
+    runner->engine = start_new(&runner->settings.start);
+    runner->pods = map_new();
+    runner->by_uid = map_new();
+    runner->tick_at = TIME_NEVER;
+    arena_init(&runner->arena);
+    options->runtime->ops->listen(options->runtime, act_on_event, runner);
+    return runner;
+}
+
+static bool drop_each(void *arg, const char *key, void *value)
+{
+    (void)arg, (void)key;
+    rpod_drop(value);
+    return true;
+}
+
+void runner_free(struct runner *runner)
+{
+    if (runner == NULL)
+        return;
+    runner->options.runtime->ops->listen(runner->options.runtime, NULL, NULL);
+    (void)map_each(runner->pods, drop_each, NULL);
+    map_free(runner->pods);
+    map_free(runner->by_uid);
+    adopt_done(runner);
+    start_free(runner->engine);
+    arena_done(&runner->arena);
+    mem_free(runner);
+}
+
+const struct controller *runner_controller(const struct runner *runner)
+{
+    return &runner->controller;
+}
+
+void runner_sample(struct runner *runner, const struct gate_sample *sample)
+{
+    if (runner->control == NULL)
+        return;
+    start_sample(runner->engine, sample, control_steady(runner->control));
+    act_pump(runner);
+    control_wake(runner->control);
+}
+
+/* ---- the end ---- */
+
+static bool stop_each(void *arg, const char *key, void *value)
+{
+    struct runner *runner = arg;
+    struct rpod *pod = value;
+    (void)key;
+    int64_t grace_s = json_int_at(pod->obj->root, "spec.terminationGracePeriodSeconds", 30);
+    stop(runner, pod, runner->is_shutdown ? 0 : grace_s * 1000);
+    return true;
+}
+
+size_t runner_pods(const struct runner *runner)
+{
+    struct start_stats stats = {0};
+    start_stats(runner->engine, &stats);
+    return stats.pods;
+}
+
+void runner_shutdown(struct runner *runner, void (*done)(void *arg), void *arg)
+{
+    (void)map_each(runner->pods, stop_each, runner);
+    runner->is_shutdown = true;
+    runner->shutdown_done = done;
+    runner->shutdown_arg = arg;
+    act_pump(runner);
+    if (runner->control != NULL)
+        control_wake(runner->control);
+}
+
+void runner_metrics(const struct runner *runner, struct str *out)
+{
+    struct start_stats stats = {0};
+    start_stats(runner->engine, &stats);
+    str_add(out, "# HELP muster_containers Containers of this node by state.\n"
+                 "# TYPE muster_containers gauge\n");
+    for (int i = 0; i < CT_STATE_COUNT; i++)
+        str_addf(out, "muster_containers{state=\"%s\"} %zu\n",
+                 container_state_name((enum container_state)i), stats.states[i]);
+    str_add(out, "# HELP muster_container_moves_total Moves of containers into a state.\n"
+                 "# TYPE muster_container_moves_total counter\n");
+    for (int i = 0; i < CT_STATE_COUNT; i++)
+        str_addf(out, "muster_container_moves_total{state=\"%s\"} %llu\n",
+                 container_state_name((enum container_state)i), (unsigned long long)stats.moves[i]);
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } COUNTERS[] = {
+        {"forced_starts", "Starts that only minRate let through.", stats.forced},
+        {"start_timeouts", "Starts that did not get ready in time.", stats.timeouts},
+        {"container_restarts", "Containers started again.", stats.restarts},
+        {"container_start_errors", "Starts that the runtime refused.", runner->stats.start_errors},
+        {"probes", "Questions asked of containers.", runner->stats.probes},
+        {"probe_failures", "Of these, answered badly or not at all.", runner->stats.probe_failures},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(COUNTERS); i++)
+        str_addf(
+            out,
+            "# HELP muster_%s_total %s\n# TYPE muster_%s_total counter\nmuster_%s_total %llu\n",
+            COUNTERS[i].name, COUNTERS[i].help, COUNTERS[i].name, COUNTERS[i].name,
+            (unsigned long long)COUNTERS[i].value);
+}

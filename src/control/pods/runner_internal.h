@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/map.h"
+#include "base/vec.h"
+#include "control/pods/runner.h"
+#include "control/pods/settings.h"
+
+/* Shared by the files of the runner. */
+struct unit_found { /* what an earlier supervisor left of one container */
+    char *uid, *container;
+    uint32_t generation;
+    bool has_ended;
+    int exit_code;
+    bool is_oom;
+    time_ms at;
+};
+
+struct rcontainer {
+    yyjson_val *spec; /* in the pod's object */
+    bool is_init;
+    uint32_t generation; /* of the unit that was started last; 0: none */
+    int pid;
+    bool is_oom;         /* how that unit ended */
+    bool has_ended;      /* and whether */
+    char *message;       /* of the last thing that went wrong with it */
+    char *status;        /* STATUS= of the notify socket */
+    time_ms watchdog_ms; /* 0: none */
+    time_ms watchdog_at; /* steady; when it must have been fed */
+};
+
+enum rpod_stage {
+    RPOD_HELD,     /* something it needs is missing, or it was refused */
+    RPOD_LIVE,     /* in the engine */
+    RPOD_REMOVING, /* over; the runtime tidies up */
+    RPOD_REMOVED,
+};
+
+struct rpod {
+    struct runner *runner;
+    char *key; /* "ns/name" */
+    char *uid, *ns, *name;
+    struct obj *obj; /* the version whose spec was taken */
+    enum rpod_stage stage;
+    struct start_pod *engine;
+    struct rcontainer *containers;
+    size_t n;
+    char *held_reason, *held_message; /* while RPOD_HELD */
+    bool is_refused;                  /* for good: phase Failed */
+    bool is_over;
+    uint64_t told;      /* hash of the status that was last asked to be written */
+    time_ms started_at; /* wall */
+};
+
+struct runner {
+    struct runner_options options;
+    struct controller controller;
+    struct control *control; /* NULL while no manager runs */
+    struct start *engine;
+    struct node_settings settings;
+    struct map *pods; /* by key */
+    struct map *by_uid;
+    VEC(struct unit_found) found;
+    bool has_found_all;
+    bool is_registered; /* the Node object was written by this run */
+    bool is_shutdown;
+    void (*shutdown_done)(void *arg);
+    void *shutdown_arg;
+    time_ms wall_offset; /* wall - steady, fixed at the start: status must not follow clock jumps */
+    time_ms tick_at;     /* steady; when the engine wants to be called */
+    uint64_t next_hook;
+    bool was_sampling;
+    struct arena arena; /* of the call under way */
+    struct {
+        uint64_t starts, start_ms_sum, start_errors, probes, probe_failures;
+    } stats;
+};
+
+static inline time_ms runner_wall(const struct runner *runner, time_ms steady)
+{
+    return steady + runner->wall_offset;
+}
+
+/* podspec.c: from the object to what the engine wants; lives in the arena. */
+void podspec_read(struct arena *arena, const struct obj *pod, const struct node_settings *settings,
+                  struct start_pod_spec *ret_spec);
+yyjson_val *podspec_container(const struct obj *pod, size_t i, bool *ret_is_init);
+size_t podspec_count(const struct obj *pod);
+
+/* podstatus.c: the status as JSON, merged with what others wrote into it. */
+void podstatus_make(const struct rpod *pod, const struct obj *current, yyjson_mut_doc *doc,
+                    yyjson_mut_val *patch);
+
+/* adopt.c */
+void adopt_add(struct runner *runner, const struct runtime_event *event);
+void adopt_all_known(struct runner *runner);
+/* Puts the pod into the engine as it was, or as new when nothing is known of it. */
+void adopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec);
+void adopt_done(struct runner *runner);
+
+/* act.c: does what the engine asks for. */
+void act_pump(struct runner *runner);
+void act_on_event(void *arg, const struct runtime_event *event);
+/* The pod as its slice sees it. */
+struct runtime_pod rpod_slice(const struct rpod *pod);
+void rpod_say(struct rpod *pod, uint32_t container, const char *message);
+
+/* register.c: the Node object and its Lease. */
+void register_node(struct runner *runner);
+void register_lease(struct runner *runner);

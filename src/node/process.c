@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The runtime of plain processes. A container is one process started by the spawner, in a control
+ * group of its own where we may make one, writing to its log file. This file starts and signals;
+ * how a container ends is in process_end.c, questions in process_ask.c, what was left by an earlier
+ * supervisor in process_adopt.c. */
+#include "base/arena.h"
+#include "node/process_internal.h"
+#include "node/volumes.h"
+#include "os/fd.h"
+#include "os/log.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SUPERVISOR_WEIGHT 1000 /* ten times a pod of one core */
+
+static struct process_runtime *self(struct runtime *runtime)
+{
+    return (struct process_runtime *)runtime;
+}
+
+/* ---- telling ---- */
+
+void process_tell(struct process_runtime *rt, const struct runtime_event *event)
+{
+    if (rt->fn != NULL)
+        rt->fn(rt->arg, event);
+}
+
+void process_later(struct process_runtime *rt, enum runtime_event_type type,
+                   const struct runtime_unit *unit, const char *text)
+{
+    vec_push(&rt->later, ((struct later){.type = type,
+                                         .uid = mem_strdup(unit->uid),
+                                         .container = mem_strdup(unit->container),
+                                         .text = mem_strdup(text),
+                                         .generation = unit->generation}));
+    loop_defer(rt->loop, &rt->tell_later);
+}
+
+static void tell_later(void *arg)
+{
+    struct process_runtime *rt = arg;
+    for (size_t i = 0; i < rt->later.len; i++) { /* telling may add more */
+        struct later later = rt->later.items[i];
+        struct runtime_event event = {.type = later.type,
+                                      .unit = {later.uid, later.container, later.generation},
+                                      .text = later.text};
+        process_tell(rt, &event);
+        mem_free(later.uid);
+        mem_free(later.container);
+        mem_free(later.text);
+    }
+    vec_clear(&rt->later);
+}
+
+/* ---- units ---- */
+
+static struct ppod *pod_of(struct process_runtime *rt, const char *uid)
+{
+    struct ppod *pod = map_get(rt->pods, uid);
+    if (pod != NULL)
+        return pod;
+    pod = mem_zalloc(sizeof(*pod));
+    pod->uid = mem_strdup(uid);
+    (void)map_put(rt->pods, pod->uid, pod);
+    return pod;
+}
+
+static void pod_release(struct process_runtime *rt, struct ppod *pod)
+{
+    if (!pod->is_removed || !LIST_EMPTY(&pod->units))
+        return;
+    if (!rt->is_closing)
+        cgroup_pod_remove(rt->tree, pod->uid);
+    (void)map_del(rt->pods, pod->uid);
+    mem_free(pod->uid);
+    mem_free(pod->ns);
+    mem_free(pod->name);
+    mem_free(pod->problem);
+    mem_free(pod);
+}
+
+struct punit *punit_new(struct process_runtime *rt, const char *uid, const char *container,
+                        uint32_t generation)
+{
+    struct punit *unit = mem_zalloc(sizeof(*unit));
+    unit->runtime = rt;
+    unit->id = mem_printf("%s/%s/%u", uid, container, generation);
+    unit->uid = mem_strdup(uid);
+    unit->container = mem_strdup(container);
+    unit->generation = generation;
+    unit->leaf = mem_printf("%s.g%u", container, generation);
+    unit->events_fd = -1;
+    heap_node_init(&unit->drain.node);
+    unit->pod = pod_of(rt, uid);
+    LIST_INSERT_HEAD(&unit->pod->units, unit, siblings);
+    (void)map_put(rt->units, unit->id, unit);
+    return unit;
+}
+
+void punit_free(struct punit *unit)
+{
+    struct process_runtime *rt = unit->runtime;
+    process_asks_of(unit);
+    loop_io_del(unit->events_io);
+    fd_close_scoped(&unit->events_fd);
+    loop_timer_clear(rt->loop, &unit->drain);
+    notifysock_close(unit->notify);
+    (void)map_del(rt->units, unit->id);
+    LIST_REMOVE(unit, siblings);
+    pod_release(rt, unit->pod);
+    mem_free(unit->id);
+    mem_free(unit->uid);
+    mem_free(unit->container);
+    mem_free(unit->leaf);
+    mem_free(unit);
+}
+
+struct runtime_unit punit_name(const struct punit *unit)
+{
+    return (struct runtime_unit){unit->uid, unit->container, unit->generation};
+}
+
+struct log_name punit_log(const struct punit *unit)
+{
+    const struct ppod *pod = unit->pod;
+    return (struct log_name){.ns = pod->ns != NULL ? pod->ns : "",
+                             .pod = pod->name != NULL ? pod->name : "",
+                             .uid = unit->uid,
+                             .container = unit->container,
+                             .generation = unit->generation};
+}
+
+struct punit *process_unit(struct process_runtime *rt, const struct runtime_unit *unit)
+{
+    char id[512];
+    (void)snprintf(id, sizeof(id), "%s/%s/%u", unit->uid, unit->container, unit->generation);
+    return map_get(rt->units, id);
+}
+
+/* ---- pods ---- */
+
+static void pod_create(struct runtime *runtime, const struct runtime_pod *spec)
+{
+    struct process_runtime *rt = self(runtime);
+    struct ppod *pod = pod_of(rt, spec->uid);
+    bool is_new = pod->ns == NULL;
+    if (is_new) {
+        pod->ns = mem_strdup(spec->ns);
+        pod->name = mem_strdup(spec->name);
+    }
+    pod->weight = cgroup_weight_of_milli(spec->cpu_request_milli);
+    struct cgroup_limits limits = {.cpu_weight = pod->weight,
+                                   .cpu_max_milli = spec->cpu_limit_milli,
+                                   .memory_bytes = spec->memory_limit_bytes};
+    struct err err = {0};
+    mem_free(pod->problem);
+    pod->problem = NULL;
+    if (cgroup_pod_make(rt->tree, pod->uid, &limits, &err) < 0)
+        pod->problem = mem_strdup(err.text);
+    struct punit *unit;
+    LIST_FOREACH(unit, &pod->units, siblings)
+    {
+        if (is_new)
+            punit_resume(unit);
+    }
+}
+
+static void pod_weigh(struct runtime *runtime, const struct runtime_pod *spec, double share)
+{
+    struct process_runtime *rt = self(runtime);
+    const struct ppod *pod = map_get(rt->pods, spec->uid);
+    if (pod == NULL)
+        return;
+    int64_t weight = (int64_t)((double)pod->weight * share + 0.5);
+    struct err err = {0};
+    if (cgroup_pod_weigh(rt->tree, pod->uid, weight > 0 ? weight : 1, &err) < 0)
+        log_warn("node.weight pod=%s/%s error=\"%s\"", pod->ns, pod->name, err.text);
+}
+
+static void pod_remove(struct runtime *runtime, const char *uid)
+{
+    struct process_runtime *rt = self(runtime);
+    struct runtime_unit none = {uid, "", 0};
+    scoped_free char *dir = mem_printf("%s/%s", rt->pods_dir, uid);
+    struct err err = {0};
+    if (volumes_remove(dir, &err) < 0)
+        log_warn("node.volumes pod=%s error=\"%s\"", uid, err.text);
+    struct ppod *pod = pod_of(rt, uid);
+    pod->is_removed = true;
+    pod_release(rt, pod);
+    process_later(rt, RT_POD_REMOVED, &none, NULL);
+}
+
+static void pod_forget(struct runtime *runtime, const struct runtime_pod *pod)
+{
+    struct log_name name = {.ns = pod->ns, .pod = pod->name, .uid = pod->uid};
+    logs_remove_pod(self(runtime)->logs, &name);
+}
+
+/* ---- starting ---- */
+
+static void on_notify(void *arg, const char *assignment)
+{
+    struct punit *unit = arg;
+    struct runtime_event event = {.type = RT_NOTIFY, .unit = punit_name(unit), .text = assignment};
+    process_tell(unit->runtime, &event);
+}
+
+char *punit_notify_path(const struct punit *unit)
+{
+    return mem_printf("%s/%s/%s.notify", unit->runtime->pods_dir, unit->uid, unit->container);
+}
+
+int punit_listen(struct punit *unit, struct err *err)
+{
+    scoped_free char *dir = mem_printf("%s/%s", unit->runtime->pods_dir, unit->uid);
+    scoped_free char *path = punit_notify_path(unit);
+    int r = dir_make(dir, 0711, err);
+    if (r < 0)
+        return r;
+    return notifysock_open(unit->runtime->loop, path, on_notify, unit, &unit->notify, err);
+}
+
+static const char *const *with_notify(struct arena *arena, const struct punit *unit,
+                                      const struct launch *launch)
+{
+    size_t n = 0;
+    while (launch->envp[n] != NULL)
+        n++;
+    const char **envp = arena_alloc(arena, (n + 3) * sizeof(*envp));
+    memcpy(envp, launch->envp, n * sizeof(*envp));
+    scoped_free char *path = punit_notify_path(unit);
+    envp[n++] = arena_printf(arena, "NOTIFY_SOCKET=%s", path);
+    if (launch->watchdog_ms > 0)
+        envp[n++] =
+            arena_printf(arena, "WATCHDOG_USEC=%lld", (long long)launch->watchdog_ms * 1000);
+    return envp;
+}
+
+static int make_leaf(struct process_runtime *rt, struct punit *unit, const struct launch *launch,
+                     struct cgroup_door *door, struct err *err)
+{
+    struct cgroup_limits limits = {.cpu_weight = cgroup_weight_of_milli(launch->cpu_request_milli),
+                                   .cpu_max_milli = launch->cpu_limit_milli,
+                                   .memory_bytes = launch->memory_limit_bytes,
+                                   .pids = launch->pids_limit};
+    int r = cgroup_leaf_make(rt->tree, unit->uid, unit->leaf, &limits, err);
+    if (r < 0)
+        return r;
+    unit->has_leaf = rt->can.is_there;
+    unit->oom_before = cgroup_leaf_oom_kills(rt->tree, unit->uid, unit->leaf);
+    cgroup_leaf_door(rt->tree, unit->uid, unit->leaf, door);
+    return 0;
+}
+
+static int begin(struct process_runtime *rt, struct punit *unit, const struct launch *launch,
+                 struct err *err)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct cgroup_door door = {0};
+    scoped_free char *out = NULL;
+    scoped_free char *dir = mem_printf("%s/%s", rt->pods_dir, unit->uid);
+    struct log_name name = punit_log(unit);
+    struct spawn_request request = {.id = unit->id,
+                                    .argv = launch->argv,
+                                    .envp = launch->envp,
+                                    .dir = launch->dir,
+                                    .uid = launch->uid,
+                                    .gid = launch->gid,
+                                    .groups = launch->groups,
+                                    .n_groups = launch->n_groups,
+                                    .nofile_soft = rt->nofile_soft,
+                                    .oom_score_adj = launch->oom_score_adj};
+    int r = make_leaf(rt, unit, launch, &door, err);
+    if (r == 0)
+        r = logs_begin(rt->logs, &name, &out, err);
+    if (r == 0)
+        r = volumes_make(&arena, dir, launch, &request.mounts, &request.n_mounts, err);
+    if (r == 0 && launch->wants_notify) {
+        r = punit_listen(unit, err);
+        request.envp = with_notify(&arena, unit, launch);
+    }
+    request.out = out;
+    request.cgroup = door.v2;
+    request.join = (const char *const *)door.join;
+    if (r == 0) {
+        logs_trim(rt->logs, &name);
+        spawner_start(rt->spawner, &request);
+    }
+    cgroup_door_done(&door);
+    arena_done(&arena);
+    return r;
+}
+
+static void start(struct runtime *runtime, const struct runtime_unit *name,
+                  const struct launch *launch)
+{
+    struct process_runtime *rt = self(runtime);
+    const struct ppod *pod = map_get(rt->pods, name->uid);
+    struct err err = {0};
+    if (pod == NULL || pod->problem != NULL) {
+        process_later(rt, RT_NOT_RUN, name, pod == NULL ? "its pod is gone" : pod->problem);
+        return;
+    }
+    struct punit *unit = process_unit(rt, name);
+    if (unit != NULL) {
+        process_later(rt, RT_NOT_RUN, name, "this generation was started before");
+        return;
+    }
+    unit = punit_new(rt, name->uid, name->container, name->generation);
+    if (begin(rt, unit, launch, &err) < 0) {
+        process_later(rt, RT_NOT_RUN, name, err.text);
+        (void)cgroup_leaf_remove(rt->tree, unit->uid, unit->leaf); /* nothing was born in it */
+        punit_free(unit);
+    }
+}
+
+static void prepare(struct runtime *runtime, const struct runtime_unit *unit, const char *image)
+{
+    (void)image; /* a pod that may run its image as a process has said so */
+    process_later(self(runtime), RT_PREPARED, unit, NULL);
+}
+
+static void send_signal(struct runtime *runtime, const struct runtime_unit *name, int signo)
+{
+    struct process_runtime *rt = self(runtime);
+    const struct punit *unit = process_unit(rt, name);
+    if (unit != NULL && unit->stage <= PUNIT_RUNNING)
+        spawner_signal(rt->spawner, unit->id, signo, true);
+}
+
+static void kill_all(struct runtime *runtime, const struct runtime_unit *name)
+{
+    struct punit *unit = process_unit(self(runtime), name);
+    if (unit != NULL)
+        punit_kill(unit);
+}
+
+static void forget(struct runtime *runtime, const struct runtime_unit *name)
+{
+    struct process_runtime *rt = self(runtime);
+    struct punit *unit = process_unit(rt, name);
+    if (unit == NULL)
+        return;
+    unit->is_forgotten = true;
+    if (unit->stage != PUNIT_ENDED)
+        return;
+    spawner_forget(rt->spawner, unit->id);
+    punit_free(unit);
+}
+
+static void listen_to(struct runtime *runtime, runtime_event_fn *fn, void *arg)
+{
+    self(runtime)->fn = fn;
+    self(runtime)->arg = arg;
+}
+
+/* ---- replies ---- */
+
+static void on_started(struct punit *unit, const struct spawn_reply *reply)
+{
+    unit->stage = PUNIT_RUNNING;
+    unit->pid = reply->pid;
+    unit->at = reply->at_ms;
+    struct runtime_event event = {
+        .type = RT_RUNNING, .unit = punit_name(unit), .pid = unit->pid, .at = unit->at};
+    process_tell(unit->runtime, &event);
+}
+
+static void on_failed(struct punit *unit, const struct spawn_reply *reply)
+{
+    struct process_runtime *rt = unit->runtime;
+    scoped_str text = {0};
+    str_addf(&text, "%s %s%s%s", reply->what, reply->path, *reply->path != '\0' ? ": " : "",
+             strerror(reply->error));
+    struct runtime_unit name = punit_name(unit);
+    process_later(rt, RT_NOT_RUN, &name, str_text(&text));
+    struct log_name log = punit_log(unit);
+    logs_end(rt->logs, &log);
+    (void)cgroup_leaf_remove(rt->tree, unit->uid, unit->leaf); /* nothing was born in it */
+    punit_free(unit);
+}
+
+static void on_reply(void *arg, const struct spawn_reply *reply)
+{
+    struct process_runtime *rt = arg;
+    if (rt->is_adopting && (reply->type == SPAWN_ALIVE || reply->type == SPAWN_EXITED ||
+                            reply->type == SPAWN_LISTED)) {
+        process_adopt_reply(rt, reply);
+        return;
+    }
+    if (process_ask_reply(rt, reply))
+        return;
+    struct punit *unit = reply->id != NULL ? map_get(rt->units, reply->id) : NULL;
+    if (unit == NULL)
+        return;
+    if (reply->type == SPAWN_STARTED)
+        on_started(unit, reply);
+    else if (reply->type == SPAWN_FAILED)
+        on_failed(unit, reply);
+    else if (reply->type == SPAWN_EXITED && unit->stage <= PUNIT_RUNNING)
+        punit_exited(unit, reply);
+}
+
+/* ---- life ---- */
+
+static const struct runtime_ops OPS = {
+    .name = "process",
+    .listen = listen_to,
+    .adopt = process_adopt,
+    .prepare = prepare,
+    .pod_create = pod_create,
+    .pod_weigh = pod_weigh,
+    .start = start,
+    .signal = send_signal,
+    .kill = kill_all,
+    .ask = process_ask,
+    .forget = forget,
+    .pod_remove = pod_remove,
+    .pod_forget = pod_forget,
+    .sweep = process_sweep,
+};
+
+static int open_parts(struct process_runtime *rt, const struct process_options *options,
+                      struct err *err)
+{
+    scoped_free char *logs = mem_printf("%s/logs", rt->data);
+    scoped_free char *socket = mem_printf("%s/spawner.sock", rt->data);
+    int r = dir_make(rt->pods_dir, 0711, err);
+    if (r == 0)
+        r = logs_open(rt->loop, logs, &rt->logs, err);
+    if (r < 0)
+        return r;
+    rt->tree = cgroup_tree_open(options->cgroup_root, options->node, &rt->warning);
+    rt->can = cgroup_can(rt->tree);
+    struct err own = {0};
+    if (cgroup_own(rt->tree, "supervisor", SUPERVISOR_WEIGHT, getpid(), &own) < 0)
+        log_warn("node.cgroup error=\"%s\"", own.text); /* it only starts pods a little slower */
+    struct spawner_options spawner = {.loop = rt->loop,
+                                      .socket = socket,
+                                      .helper = options->helper,
+                                      .on_reply = on_reply,
+                                      .arg = rt};
+    return spawner_open(&spawner, &rt->spawner, err);
+}
+
+int process_runtime_open(const struct process_options *options, struct process_runtime **ret,
+                         struct err *err)
+{
+    struct process_runtime *rt = mem_zalloc(sizeof(*rt));
+    rt->port.ops = &OPS;
+    rt->loop = options->loop;
+    rt->data = mem_strdup(options->data);
+    rt->pods_dir = mem_printf("%s/pods", options->data);
+    rt->nofile_soft = options->nofile_soft;
+    rt->units = map_new();
+    rt->pods = map_new();
+    rt->asks = map_new();
+    rt->prober = prober_new(rt->loop, process_ask_answer, rt);
+    loop_task_init(&rt->tell_later, tell_later, rt);
+    int r = open_parts(rt, options, err);
+    if (r < 0) {
+        process_runtime_close(rt, false);
+        return r;
+    }
+    *ret = rt;
+    return 0;
+}
+
+static bool free_pod(void *arg, const char *key, void *value)
+{
+    struct process_runtime *rt = arg;
+    struct ppod *pod = value;
+    (void)key;
+    struct punit *unit;
+    while ((unit = LIST_FIRST(&pod->units)) != NULL) {
+        bool is_last = LIST_NEXT(unit, siblings) == NULL;
+        punit_free(unit);
+        if (is_last && pod->is_removed)
+            return true; /* went with it */
+    }
+    pod->is_removed = true;
+    pod_release(rt, pod);
+    return true;
+}
+
+void process_runtime_close(struct process_runtime *rt, bool quit)
+{
+    if (rt == NULL)
+        return;
+    rt->is_closing = true; /* slices stay with their processes */
+    loop_task_cancel(rt->loop, &rt->tell_later);
+    (void)map_each(rt->pods, free_pod, rt);
+    map_free(rt->asks);
+    prober_free(rt->prober);
+    if (rt->spawner != NULL)
+        spawner_close(rt->spawner, quit);
+    if (quit && rt->tree != NULL)
+        cgroup_tree_remove(rt->tree);
+    cgroup_tree_close(rt->tree);
+    logs_close(rt->logs);
+    map_free(rt->units);
+    map_free(rt->pods);
+    for (size_t i = 0; i < rt->later.len; i++) {
+        mem_free(rt->later.items[i].uid);
+        mem_free(rt->later.items[i].container);
+        mem_free(rt->later.items[i].text);
+    }
+    vec_done(&rt->later);
+    str_done(&rt->warning);
+    mem_free(rt->data);
+    mem_free(rt->pods_dir);
+    mem_free(rt);
+}
+
+struct runtime *process_runtime_port(struct process_runtime *rt)
+{
+    return &rt->port;
+}
+
+struct logs *process_runtime_logs(struct process_runtime *rt)
+{
+    return rt->logs;
+}
+
+const char *process_runtime_warning(const struct process_runtime *rt)
+{
+    return rt->warning.len > 0 ? str_text(&rt->warning) : NULL;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/err.h"
+#include "node/spawn_wire.h"
+#include "os/loop.h"
+
+/* The supervisor's side of the spawner: starts the helper when none listens on the socket, else
+ * takes over the one that an earlier supervisor left, with its children. Requests of one turn go
+ * out as one datagram. When the helper dies its children become ours (subreaper) and are reaped
+ * here, so that no exit is lost; a new helper is started for what comes next. */
+struct spawner;
+struct spawner_options {
+    struct loop *loop;
+    const char *socket; /* path in the data directory */
+    const char *const
+        *helper;        /* argv of the helper process, e.g. {"/proc/self/exe", "spawner", …} */
+    const char *cgroup; /* where the helper itself lives, or NULL */
+    void (*on_reply)(void *arg, const struct spawn_reply *reply);
+    void *arg;
+};
+int spawner_open(const struct spawner_options *options, struct spawner **ret, struct err *err);
+void spawner_close(struct spawner *spawner,
+                   bool quit); /* quit: the helper ends with its children */
+void spawner_list(struct spawner *spawner);
+void spawner_start(struct spawner *spawner, const struct spawn_request *request);
+void spawner_signal(struct spawner *spawner, const char *id, int signo, bool to_group);
+void spawner_forget(struct spawner *spawner, const char *id);
+
+/* The helper's main: never returns but to exit. Single-threaded, no allocation per child beyond
+ * its record. */
+int spawner_main(const char *socket);
