@@ -15,6 +15,7 @@
 
 #define LINEAR_KEYS_MAX 16
 #define KEY_SLOTS 256
+#define SCRATCH_BYTES ((size_t)128 * 1024)
 
 static void *alc_malloc(void *ctx, size_t size)
 {
@@ -242,14 +243,14 @@ static int check_keys(struct sv text, const char *chars, yyjson_doc *doc, struct
 /* With `chars` the strings of the document stay in them: a copy of the text with room for padding
  * behind it. The reader does not recurse, so depth may be looked at afterwards, where it costs a
  * step a value and not a step a byte. */
-static int parse(struct sv text, char *chars, yyjson_doc **ret_doc, struct err *err)
+static int parse(struct sv text, char *chars, const yyjson_alc *alc, yyjson_doc **ret_doc,
+                 struct err *err)
 {
     yyjson_read_err read_err = {.msg = "there is no text"};
     yyjson_read_flag flags = chars ? YYJSON_READ_INSITU : 0;
     /* Without YYJSON_READ_INSITU the text is not written to, in spite of the type. */
     char *from = chars ? chars : (char *)text.ptr;
-    scoped_json *doc =
-        text.len ? yyjson_read_opts(from, text.len, flags, &JSON_ALC, &read_err) : NULL;
+    scoped_json *doc = text.len ? yyjson_read_opts(from, text.len, flags, alc, &read_err) : NULL;
     int r = doc && fits_depth_flat(doc) ? 0 : check_text_depth(text, err);
     if (r < 0)
         return r;
@@ -264,7 +265,24 @@ static int parse(struct sv text, char *chars, yyjson_doc **ret_doc, struct err *
 
 int json_parse(struct sv text, yyjson_doc **ret_doc, struct err *err)
 {
-    return parse(text, NULL, ret_doc, err);
+    return parse(text, NULL, &JSON_ALC, ret_doc, err);
+}
+
+/* Where the values of a body of the usual size are read to. They are needed for a moment only, and
+ * memory that is asked for and given back at every request is the slowest of all. */
+struct scratch {
+    yyjson_alc alc;
+    _Alignas(max_align_t) char bytes[SCRATCH_BYTES];
+};
+
+static const yyjson_alc *scratch_for(struct scratch *scratch, size_t len)
+{
+    if (yyjson_read_max_memory_usage(len, YYJSON_READ_INSITU) > SCRATCH_BYTES / 2)
+        return &JSON_ALC;
+    bool done = yyjson_alc_pool_init(&scratch->alc, scratch->bytes, SCRATCH_BYTES);
+    assert(done);
+    (void)done;
+    return &scratch->alc;
 }
 
 /* The text is copied once, into what becomes a chunk of the mutable document's strings, and read
@@ -277,8 +295,9 @@ int json_parse_mut(struct sv text, yyjson_mut_doc **ret_doc, struct err *err)
     if (text.len)
         memcpy(chars, text.ptr, text.len);
     memset(chars + text.len, 0, YYJSON_PADDING_SIZE);
+    struct scratch scratch;
     scoped_json *doc = NULL;
-    int r = parse(text, chars, &doc, err);
+    int r = parse(text, chars, scratch_for(&scratch, text.len), &doc, err);
     if (r < 0)
         return r;
     yyjson_mut_doc *copy = yyjson_mut_doc_new(&JSON_ALC);
@@ -403,8 +422,23 @@ void json_write_val_pretty(yyjson_val *root, struct str *out)
     write_val(root, WRITE_FLAGS | YYJSON_WRITE_PRETTY, out);
 }
 
+static bool is_plain(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] < ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\')
+            return false;
+    return true;
+}
+
 void json_quote(const char *text, size_t len, struct str *out)
 {
+    if (is_plain(text, len)) {
+        str_room(out, len + 2);
+        str_addc(out, '"');
+        str_addn(out, text, len);
+        str_addc(out, '"');
+        return;
+    }
     yyjson_mut_val val = {0};
     val.tag = YYJSON_TYPE_STR;
     (void)yyjson_mut_set_strn(&val, len ? text : "", len); /* fails on NULL only */
@@ -468,10 +502,13 @@ static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, struct sv key, yyjson_
     /* Not yyjson_mut_obj_replace(): it copies the value into the old one's place, and what the
      * caller then adds to `value` is lost. The key is kept only when it is new. */
     yyjson_mut_val old_key = {0};
-    (void)yyjson_mut_set_strn(&old_key, key.ptr, key.len); /* fails on NULL only */
-    bool is_new = !yyjson_mut_obj_getn(obj, key.ptr, key.len);
-    bool done = yyjson_mut_obj_put(
-        obj, is_new ? yyjson_mut_strncpy(doc, key.ptr, key.len) : &old_key, value);
+    bool done;
+    if (yyjson_mut_obj_getn(obj, key.ptr, key.len)) {
+        (void)yyjson_mut_set_strn(&old_key, key.ptr, key.len); /* fails on NULL only */
+        done = yyjson_mut_obj_put(obj, &old_key, value);
+    } else {
+        done = yyjson_mut_obj_add(obj, yyjson_mut_strncpy(doc, key.ptr, key.len), value);
+    }
     assert(done);
     (void)done;
 }
@@ -507,10 +544,31 @@ static bool int_equal(yyjson_mut_val *a, yyjson_mut_val *b)
     return a_negative == b_negative && a->uni.u64 == b->uni.u64;
 }
 
+/* Most strings of a document are short: a call of memcmp() would cost more than it does. */
+static bool same_bytes(const char *a, const char *b, size_t len)
+{
+    uint64_t x, y;
+    if (len < sizeof(x)) {
+        for (size_t i = 0; i < len; i++)
+            if (a[i] != b[i])
+                return false;
+        return true;
+    }
+    for (size_t i = 0; i + sizeof(x) < len; i += sizeof(x)) {
+        memcpy(&x, a + i, sizeof(x));
+        memcpy(&y, b + i, sizeof(y));
+        if (x != y)
+            return false;
+    }
+    memcpy(&x, a + len - sizeof(x), sizeof(x));
+    memcpy(&y, b + len - sizeof(y), sizeof(y));
+    return x == y;
+}
+
 static bool same_text(yyjson_mut_val *a, yyjson_mut_val *b)
 {
     size_t len = unsafe_yyjson_get_len(a);
-    return len == unsafe_yyjson_get_len(b) && memcmp(a->uni.str, b->uni.str, len) == 0;
+    return len == unsafe_yyjson_get_len(b) && same_bytes(a->uni.str, b->uni.str, len);
 }
 
 /* Both are of one type. */
@@ -630,7 +688,7 @@ static bool scalar_identical(yyjson_mut_val *a, yyjson_val *b)
     if (unsafe_yyjson_is_str(a)) {
         size_t len = unsafe_yyjson_get_len(a);
         return (b->tag | YYJSON_SUBTYPE_MASK) == (a->tag | YYJSON_SUBTYPE_MASK) &&
-               (a->uni.str == b->uni.str || memcmp(a->uni.str, b->uni.str, len) == 0);
+               (a->uni.str == b->uni.str || same_bytes(a->uni.str, b->uni.str, len));
     }
     if (unsafe_yyjson_is_int(a) && unsafe_yyjson_is_int(b)) /* signed or not: as in int_equal() */
         return a->uni.u64 == b->uni.u64 && (a->tag == b->tag || a->uni.i64 >= 0);

@@ -155,7 +155,6 @@ struct making {
     const struct pack_kept *kept;
     struct pack *pack;
     yyjson_val *old_values[PACK_MEMBERS_MAX]; /* the members of the old root */
-    struct str text;
 };
 
 static void find_old_values(struct making *m)
@@ -225,54 +224,37 @@ static yyjson_doc *make_view(const struct making *m, yyjson_mut_val *root)
     return doc;
 }
 
-static bool is_plain(struct sv key)
-{
-    for (size_t i = 0; i < key.len; i++)
-        if (!(key.ptr[i] >= 'a' && key.ptr[i] <= 'z') && !(key.ptr[i] >= 'A' && key.ptr[i] <= 'Z'))
-            return false;
-    return true;
-}
-
-static void write_key(struct str *text, yyjson_mut_val *key)
-{
-    struct sv name = {unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)};
-    str_addc(text, text->len > 0 ? ',' : '{');
-    if (is_plain(name)) {
-        str_addc(text, '"');
-        str_addn(text, name.ptr, name.len);
-        str_addc(text, '"');
-    } else {
-        json_quote(name.ptr, name.len, text);
-    }
-    str_addc(text, ':');
-}
-
-static void write_value(struct making *m, yyjson_mut_val *value)
+/* Written, or a piece of the old text. */
+static struct sv value_text(struct making *m, yyjson_mut_val *value, struct str *out)
 {
     size_t member = m->old != NULL ? pack_member(m->kept, value) : PACK_MEMBERS_MAX;
     struct pack_span span = {0};
     if (member < PACK_MEMBERS_MAX)
         span = m->old->spans[member];
     if (span.len > 0)
-        str_addn(&m->text, m->old->text->data + span.at, span.len);
-    else
-        json_write(value, &m->text);
+        return (struct sv){m->old->text->data + span.at, span.len};
+    str_clear(out);
+    json_write(value, out);
+    return (struct sv){out->data, out->len};
 }
 
 static struct buf *make_text(struct making *m, yyjson_mut_val *root)
 {
-    (void)str_reserve(&m->text, m->old != NULL ? m->old->text->len + 256 : 1024);
+    scoped_str text = {0}, written = {0};
+    str_room(&text, m->old != NULL ? m->old->text->len + 256 : 1024);
     yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(root);
     yyjson_mut_val *key;
     for (size_t i = 0; (key = yyjson_mut_obj_iter_next(&iter)) != NULL; i++) {
-        write_key(&m->text, key);
-        size_t at = m->text.len;
-        write_value(m, yyjson_mut_obj_iter_get_val(key));
-        if (i < PACK_MEMBERS_MAX && m->text.len <= UINT32_MAX)
-            m->pack->spans[i] = (struct pack_span){(uint32_t)at, (uint32_t)(m->text.len - at)};
+        str_addc(&text, i > 0 ? ',' : '{');
+        json_quote(unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key), &text);
+        str_addc(&text, ':');
+        struct sv value = value_text(m, yyjson_mut_obj_iter_get_val(key), &written);
+        if (i < PACK_MEMBERS_MAX && text.len + value.len <= UINT32_MAX)
+            m->pack->spans[i] = (struct pack_span){(uint32_t)text.len, (uint32_t)value.len};
+        str_addn(&text, value.ptr, value.len);
     }
-    str_add(&m->text, m->text.len > 0 ? "}" : "{}");
-    return buf_take(&m->text);
+    str_add(&text, text.len > 0 ? "}" : "{}");
+    return buf_take(&text);
 }
 
 void pack_make(yyjson_mut_val *root, const struct pack *old, const struct pack_kept *kept,

@@ -11,8 +11,9 @@
  * messages. Integers are little-endian; texts are length + bytes + NUL. Everything read is checked:
  * the spawner must not fall over a supervisor of another version. */
 #define SPAWN_WIRE_VERSION 1
-#define SPAWN_WIRE_MAX (1u << 20) /* of one message; bigger ones (huge environments) are refused   \
-                                   */
+#define SPAWN_WIRE_MAX                                                                             \
+    (1u << 20) /* of one message; bigger ones (huge environments) are refused                      \
+                */
 
 enum spawn_msg {
     SPAWN_HELLO = 1, /* both ways: version, pid of the sender */

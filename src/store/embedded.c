@@ -15,12 +15,13 @@
 #include "store/write_internal.h"
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(ptr, size) mem_free(ptr)
 #include <uthash.h>
+
+#define KEY_BYTES_USUAL 120
 
 struct head { /* the newest version of an object, not yet committed */
     char *key;
@@ -62,6 +63,7 @@ static struct embedded *embedded_of(const struct store *store)
 
 static void head_key(struct str *key, const struct kind *kind, const char *ns, const char *name)
 {
+    str_room(key, KEY_BYTES_USUAL);
     str_add(key, kind->group);
     str_addc(key, '/');
     str_add(key, kind->name);
@@ -132,11 +134,12 @@ static void finish(struct write *write, struct write_result *result)
 static struct obj *numbered(struct write *write, const struct obj *old, struct decision *decision,
                             uint64_t revision)
 {
-    char text[24];
-    (void)snprintf(text, sizeof(text), "%" PRIu64, revision);
+    scoped_str text = {0};
+    str_addu(&text, revision);
     yyjson_mut_doc *doc = decision->doc;
     yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "metadata");
-    json_mut_put(doc, meta, "resourceVersion", revision ? yyjson_mut_strcpy(doc, text) : NULL);
+    json_mut_put(doc, meta, "resourceVersion",
+                 revision ? yyjson_mut_strncpy(doc, text.data, text.len) : NULL);
     struct obj *obj = old != NULL ? obj_next(old, doc, &decision->kept, revision)
                                   : obj_new(write->kind, doc, revision);
     obj->is_known = decision->is_known;
@@ -181,10 +184,10 @@ static void answer(struct embedded *e, struct write *write, struct write_result 
     vec_push(&e->open, pending);
 }
 
-static void settle(struct embedded *e, struct write *write, struct write_result *result,
-                   struct decision *decision)
+/* `old` is what it was decided against. */
+static void settle(struct embedded *e, struct write *write, struct obj *old,
+                   struct write_result *result, struct decision *decision)
 {
-    struct obj *old = newest(e, write->kind, write->ns, write->name);
     result->created = decision->created;
     result->removed = decision->verdict == VERDICT_REMOVE;
     result->unchanged = decision->verdict == VERDICT_KEEP;
@@ -219,7 +222,7 @@ static void embedded_submit(struct store *store, struct write *write)
     if (decision.verdict == VERDICT_REFUSED)
         answer(e, write, &result);
     else
-        settle(e, write, &result, &decision);
+        settle(e, write, decision.created ? NULL : env.old, &result, &decision);
     yyjson_mut_doc_free(decision.doc);
 }
 

@@ -3,10 +3,11 @@
 #include <assert.h>
 #include <limits.h>
 
-#define HASTE_MS 100  /* the first gap in haste */
-#define HASTE_STEP 10 /* questions before the gap doubles: it stays near a tenth of the time gone  \
-                       */
-#define HASTE_MAX 16  /* doublings; only to keep the shift sane, the period is reached before */
+#define HASTE_MS 100 /* the first gap in haste */
+#define HASTE_STEP                                                                                 \
+    10               /* questions before the gap doubles: it stays near a tenth of the time gone   \
+                      */
+#define HASTE_MAX 16 /* doublings; only to keep the shift sane, the period is reached before */
 
 static int at_least_one(int threshold)
 {
