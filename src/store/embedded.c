@@ -22,6 +22,7 @@
 #include <uthash.h>
 
 #define KEY_BYTES_USUAL 120
+#define EARLY_WRITES 64
 
 struct head { /* the newest version of an object, not yet committed */
     char *key;
@@ -161,8 +162,13 @@ static void enqueue(struct embedded *e, struct write *write, struct write_result
     pending.head = head_push(e, write, result->removed ? NULL : obj);
     bool was_clean = e->open.len == 0;
     vec_push(&e->open, pending);
-    if (was_clean && !e->is_committing)
+    if (e->is_committing)
+        return;
+    if (was_clean)
         e->options.on_dirty(e->options.arg);
+    /* The disk does not wait for the rest of a long turn: it works while that is decided. */
+    if (e->open.len >= EARLY_WRITES)
+        embedded_flush(&e->store);
 }
 
 static bool has_head(const struct embedded *e, const struct write *write)
