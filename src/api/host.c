@@ -6,6 +6,7 @@
 #include "api/kubeconfig.h"
 #include "api/pki.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "control/controllers.h"
 #include "os/fd.h"
 #include "os/http.h"
@@ -42,6 +43,8 @@ struct host {
     struct api *api;
     struct http_server *http;
     char *data, *socket_path, *url, *kubeconfig;
+    const struct host_guest *guest;
+    bool is_guest_gone; /* it has ended, or there is none */
     void (*stopped)(void *arg);
     void *stopped_arg;
     struct loop_timer drain;
@@ -118,7 +121,7 @@ static void world_wake(struct world *world, time_ms at)
 static void run_controllers(void *arg)
 {
     struct host *host = arg;
-    bool is_stopping = host->stopped != NULL;
+    bool is_stopping = host->stopped != NULL && host->is_guest_gone;
     if (host->manager != NULL && !is_stopping)
         manager_run(host->manager, KEYS_PER_TURN);
 }
@@ -132,6 +135,8 @@ static void more_metrics(void *arg, struct str *out)
 {
     struct host *host = arg;
     struct embedded_stats stats = embedded_stats(host->store);
+    if (host->guest != NULL)
+        host->guest->metrics(host->guest->arg, out);
     struct rusage usage = {0};
     (void)getrusage(RUSAGE_SELF, &usage); /* zeros are better than no metrics */
     double cpu = (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
@@ -197,7 +202,14 @@ static void start_controllers(struct host *host)
     host->world.cache = host->store->cache;
     host->world.feed = host->store->feed;
     rng_seed(&host->world.rng, (uint64_t)loop_wall(host->loop));
-    host->manager = manager_new(&host->world, CONTROLLERS);
+    VEC(const struct controller *) all = {0};
+    for (size_t i = 0; CONTROLLERS[i] != NULL; i++)
+        vec_push(&all, CONTROLLERS[i]);
+    if (host->guest != NULL)
+        vec_push(&all, host->guest->controller(host->guest->arg));
+    vec_push(&all, NULL);
+    host->manager = manager_new(&host->world, all.items);
+    vec_done(&all);
 }
 
 static int start_api(struct host *host, struct err *err)
@@ -303,6 +315,10 @@ int host_start(struct loop *loop, const struct host_options *options, struct hos
         return r;
     struct host *host = host_new(loop, options->data);
     r = open_store(host, options, err);
+    if (r == 0 && options->guest != NULL) {
+        host->guest = options->guest;
+        r = host->guest->open(host->guest->arg, host->data, err);
+    }
     if (r == 0) {
         start_controllers(host);
         r = start_api(host, err);
@@ -333,14 +349,29 @@ static void drain_step(void *arg)
     loop_timer_set(host->loop, &host->drain, now + 5);
 }
 
-void host_stop(struct host *host, void (*stopped)(void *arg), void *arg)
+static void drain(void *arg)
 {
-    host->stopped = stopped;
-    host->stopped_arg = arg;
+    struct host *host = arg;
+    if (host->is_guest_gone)
+        return;
+    host->is_guest_gone = true;
     host->drain_until = loop_now(host->loop) + DRAIN_MS;
     api_end_streams(host->api);
     http_server_drain(host->http);
     drain_step(host);
+}
+
+/* Pods end first, and their ends can be watched; then clients are told goodbye. */
+void host_stop(struct host *host, void (*stopped)(void *arg), void *arg)
+{
+    host->stopped = stopped;
+    host->stopped_arg = arg;
+    if (host->is_guest_gone)
+        stopped(arg); /* asked again: clients are not waited for */
+    else if (host->guest != NULL)
+        host->guest->stop(host->guest->arg, drain, host);
+    else
+        drain(host);
 }
 
 void host_free(struct host *host)
@@ -348,6 +379,8 @@ void host_free(struct host *host)
     if (host == NULL)
         return;
     manager_free(host->manager);
+    if (host->guest != NULL)
+        host->guest->close(host->guest->arg);
     loop_timer_clear(host->loop, &host->wake);
     loop_timer_clear(host->loop, &host->drain);
     loop_task_cancel(host->loop, &host->run);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "node/spawner.h"
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +17,9 @@ static bool wants_color(void)
 
 int main(int argc, char **argv)
 {
+    /* Not a verb: what a server starts for itself, "spawner SOCKET". */
+    if (argc == 3 && str_eq(argv[1], "spawner"))
+        return spawner_main(argv[2]);
     struct cli cli = {
         .in = stdin, .out = stdout, .err = stderr, .color = wants_color(), .retry_ms = RETRY_MS};
     int exit_code = cli_main(&cli, argc, argv);

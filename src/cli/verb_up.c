@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/inputs.h"
+#include "cli/localnode.h"
 #include "cli/preload.h"
 #include "os/fd.h"
 #include "os/log.h"
@@ -29,6 +30,13 @@ const struct opt OPTS_UP[] = {
     {"watch-window", 0, "N",
      "How many changes are kept for watches that resume; older ones get 410 and list anew.",
      .fallback = "16384"},
+    {"node", 0, "NAME", "Name of this machine's node. Default: the machine's own name."},
+    {"node-label", 0, "KEY=VALUE", "A label of this machine's node.", .flags = OPT_REPEAT},
+    {"node-config", 0, "FILE",
+     "How this node starts containers: a NodeConfig, or the MinionConfig of the throttling study.",
+     .complete = COMPLETE_FILE},
+    {"no-node", 0, NULL, "Serve objects only; run no pods on this machine."},
+    {"no-cgroups", 0, NULL, "Run pods without control groups, even where they could be had."},
     {"log-level", 0, "LEVEL", "How much is told on standard error.", .fallback = "info",
      .values = LEVELS},
     {0},
@@ -38,6 +46,8 @@ struct up {
     struct cli *cli;
     struct loop *loop;
     struct host *host;
+    struct localnode *node; /* NULL with --no-node */
+    VEC(const char *) labels;
     size_t window_changes;
     int exit_code;
     bool is_stopping;
@@ -72,7 +82,7 @@ static void on_signal(void *arg, int signo)
     struct up *up = arg;
     log_info("server.stopping signal=%s", signo == SIGINT ? "SIGINT" : "SIGTERM");
     if (up->is_stopping)
-        loop_stop(up->loop); /* a second one does not wait for clients */
+        host_stop(up->host, on_stopped, up); /* a second one kills what still runs */
     stop(up, CLI_OK);
 }
 
@@ -107,14 +117,33 @@ static bool parse_window(const char *text, size_t *ret_changes)
     return true;
 }
 
+static void make_node(struct up *up, int64_t nofile_soft)
+{
+    const struct opt_values *opts = &up->cli->opts;
+    if (opt_is_given(opts, "no-node"))
+        return;
+    for (size_t i = 0; i < opts->given.len; i++) {
+        if (str_eq(opts->given.items[i].opt->name, "node-label"))
+            vec_push(&up->labels, opts->given.items[i].value);
+    }
+    vec_push(&up->labels, NULL);
+    struct localnode_options options = {.loop = up->loop,
+                                        .name = opt_get(opts, "node"),
+                                        .labels = up->labels.items,
+                                        .nofile_soft = nofile_soft,
+                                        .no_cgroups = opt_is_given(opts, "no-cgroups")};
+    up->node = localnode_new(&options);
+}
+
 static int serve(struct up *up, struct manifests *manifests, struct err *err)
 {
-    fd_limit_raise();
+    make_node(up, fd_limit_raise());
     struct str data = {0};
     int r = cli_data_dir(up->cli, &data, err);
     struct host_options options = {.data = str_text(&data),
                                    .listen = opt_get(&up->cli->opts, "listen"),
-                                   .window_changes = up->window_changes};
+                                   .window_changes = up->window_changes,
+                                   .guest = up->node != NULL ? localnode_guest(up->node) : NULL};
     if (r == 0)
         r = host_start(up->loop, &options, &up->host, err);
     str_done(&data);
@@ -123,6 +152,8 @@ static int serve(struct up *up, struct manifests *manifests, struct err *err)
     preload_start(up->cli, host_store(up->host), manifests, on_preloaded, up);
     loop_run(up->loop);
     host_free(up->host);
+    localnode_free(up->node);
+    vec_done(&up->labels);
     return 0;
 }
 

@@ -5,5 +5,6 @@ const struct controller *const CONTROLLERS[] = {
     &CONTROLLER_GARBAGE,
     &CONTROLLER_NAMESPACE,
     &CONTROLLER_EXPIRY,
+    &CONTROLLER_BINDER,
     NULL,
 };

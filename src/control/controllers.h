@@ -3,7 +3,8 @@
 #include "control/manager.h"
 
 /* Every controller there is; the list that the server runs is CONTROLLERS. */
-extern const struct controller CONTROLLER_GARBAGE, CONTROLLER_NAMESPACE, CONTROLLER_EXPIRY;
+extern const struct controller CONTROLLER_GARBAGE, CONTROLLER_NAMESPACE, CONTROLLER_EXPIRY,
+    CONTROLLER_BINDER;
 extern const struct controller *const CONTROLLERS[]; /* NULL-terminated */
 
 #define EVENT_LIFETIME_MS (60 * 60 * 1000)

@@ -23,6 +23,7 @@ struct control {
     const struct controller *controller;
     struct workqueue *queue;
     struct turn *turn; /* while reconcile() runs */
+    void *state;       /* the controller's own */
     struct manager_stats stats;
 };
 
@@ -209,6 +210,16 @@ size_t manager_stats(const struct manager *manager, struct manager_stats *out, s
 void *control_arg(struct control *control)
 {
     return control->controller->arg;
+}
+
+void *control_state(struct control *control)
+{
+    return control->state;
+}
+
+void control_set_state(struct control *control, void *state)
+{
+    control->state = state;
 }
 
 struct world *control_world(struct control *control)

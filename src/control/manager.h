@@ -31,6 +31,10 @@ size_t manager_backlog(const struct manager *manager);
 /* For controllers. */
 struct world *control_world(struct control *control);
 void *control_arg(struct control *control);
+/* What a controller derives from the objects it is told of, kept for as long as the manager lives:
+ * made by its begin(), thrown away by its end(). */
+void *control_state(struct control *control);
+void control_set_state(struct control *control, void *state);
 time_ms control_now(struct control *control);
 time_ms control_steady(struct control *control);
 void control_add(struct control *control, const char *key);

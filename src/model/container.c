@@ -301,7 +301,8 @@ static const struct type TYPE_MOUNT = {
 static const struct field CONTAINER_FIELDS[] = {
     CONTAINER_FIELDS_SHARED(0),
     {"dependsOn", F_OBJECT, LIST, MERGE, .of = &TYPE_DEPENDENCY, .merge_key = "name",
-     .doc = "The container starts only when these other containers of the pod are so far. "
+     .doc = "The container starts only when these other containers of the pod are so far; a bare "
+            "name waits until it is ready. "
             "The order in which containers are written does not matter. Not in Kubernetes."},
     {0}};
 
@@ -322,8 +323,24 @@ static bool image_moves(const char *image)
     return tag == NULL || str_eq(tag + 1, "latest");
 }
 
+/* "name" is short for {name: name}. */
+static void fill_depends(yyjson_mut_doc *doc, yyjson_mut_val *list)
+{
+    size_t n = yyjson_mut_arr_size(list);
+    for (size_t i = 0; i < n; i++) {
+        yyjson_mut_val *item = yyjson_mut_arr_get(list, i);
+        if (!yyjson_mut_is_str(item))
+            continue;
+        yyjson_mut_val *long_form = yyjson_mut_obj(doc);
+        json_mut_put(doc, long_form, "name", yyjson_mut_strcpy(doc, yyjson_mut_get_str(item)));
+        json_mut_put(doc, long_form, "condition", yyjson_mut_str(doc, "ready"));
+        (void)yyjson_mut_arr_replace(list, i, long_form);
+    }
+}
+
 static void container_fill(yyjson_mut_doc *doc, yyjson_mut_val *val)
 {
+    fill_depends(doc, yyjson_mut_obj_get(val, "dependsOn"));
     const char *image = yyjson_mut_get_str(yyjson_mut_obj_get(val, "image"));
     if (image == NULL || *image == '\0' || rules_has(val, "imagePullPolicy"))
         return;

@@ -63,6 +63,8 @@ bool kind_in_category(const struct kind *kind, const char *category);
 /* metadata, shared by all kinds. */
 extern const struct type TYPE_OBJECT_META, TYPE_LABEL_SELECTOR, TYPE_CONDITION, TYPE_REFERENCE;
 
+extern const struct type TYPE_THROTTLING; /* of a NodeConfig */
+
 /* The typed view of metadata; points into the document it was decoded from. */
 struct meta {
     const char *name, *generate_name, *namespace_, *uid, *resource_version;

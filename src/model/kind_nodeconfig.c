@@ -132,7 +132,7 @@ static void throttling_check(struct check *c, yyjson_mut_val *val, yyjson_mut_va
     }
 }
 
-static const struct type TYPE_THROTTLING = {
+const struct type TYPE_THROTTLING = {
     MUSTER_V1ALPHA1("Throttling"),
     "What must hold on the machine for one more container to start. All limits hold together.",
     THROTTLING_FIELDS,

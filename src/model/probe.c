@@ -7,11 +7,32 @@
 // clang-format off
 static const struct field EXEC_FIELDS[] = {
     {"command", F_STRING, LIST, .pb = 1,
-     .doc = "Program and arguments, run inside the container without a shell; "
-            "exit code 0 is success."},
+     .doc = "Program and arguments, run inside the container; exit code 0 is success. There is no "
+            "shell, unless the command is one text instead of a list."},
     {0}};
+// clang-format on
+
+/* A command in one text is for the shell. */
+static void exec_fill(yyjson_mut_doc *doc, yyjson_mut_val *val)
+{
+    yyjson_mut_val *command = yyjson_mut_obj_get(val, "command");
+    if (!yyjson_mut_is_str(command))
+        return;
+    yyjson_mut_val *list = yyjson_mut_arr(doc);
+    (void)yyjson_mut_arr_add_str(doc, list, "/bin/sh");
+    (void)yyjson_mut_arr_add_str(doc, list, "-c");
+    (void)yyjson_mut_arr_add_strcpy(doc, list, yyjson_mut_get_str(command));
+    json_mut_put(doc, val, "command", list);
+}
+
 static const struct type TYPE_EXEC = {
-    CORE_V1("ExecAction"), "Runs a program in the container.", EXEC_FIELDS};
+    CORE_V1("ExecAction"),
+    "Runs a program in the container.",
+    EXEC_FIELDS,
+    .fill = exec_fill,
+};
+
+// clang-format off
 
 static const struct field HTTP_HEADER_FIELDS[] = {
     {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .pb = 1 | PB_ZERO, .doc = "Name of the header."},

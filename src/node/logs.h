@@ -34,6 +34,8 @@ void logs_end(struct logs *logs, const struct log_name *name); /* no more will c
 /* Older generations but the one before `generation` are removed. */
 void logs_trim(struct logs *logs, const struct log_name *name);
 void logs_remove_pod(struct logs *logs, const struct log_name *name); /* the whole pod's */
+/* Logs of pods that nobody knows any more go. */
+void logs_sweep(struct logs *logs, bool (*is_known)(void *arg, const char *uid), void *arg);
 
 /* Reading, as `kubectl logs` asks. */
 struct log_query {
@@ -45,7 +47,8 @@ struct log_query {
 };
 struct log_reader;
 /* `fn` is called from the loop with text as it comes; with len 0 at the end (not following, or the
- * container has ended). It returns false to be called again later, after log_reader_resume(). */
+ * container has ended). It returns false when it has not taken the text: the same is
+ * offered again after log_reader_resume(). It must not free the reader, except at the end. */
 typedef bool log_text_fn(void *arg, const char *text, size_t len);
 int log_reader_new(struct logs *logs, const struct log_query *query, log_text_fn *fn, void *arg,
                    struct log_reader **ret, struct err *err);

@@ -12,7 +12,7 @@ struct process_options {
     const char *data;        /* directory of this node: pods/, logs/, spawner.sock */
     const char *cgroup_root; /* "/sys/fs/cgroup"; NULL: none */
     const char *node;
-    const char *const *helper; /* argv of the spawner helper */
+    const char *const *helper; /* program and first word of the spawner helper; a socket follows */
     int64_t nofile_soft;       /* what pods get; the supervisor raised its own */
 };
 int process_runtime_open(const struct process_options *options, struct process_runtime **ret,

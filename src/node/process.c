@@ -4,8 +4,8 @@
  * how a container ends is in process_end.c, questions in process_ask.c, what was left by an earlier
  * supervisor in process_adopt.c. */
 #include "base/arena.h"
+#include "base/hash.h"
 #include "node/process_internal.h"
-#include "node/volumes.h"
 #include "os/fd.h"
 #include "os/log.h"
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define SUPERVISOR_WEIGHT 1000 /* ten times a pod of one core */
+#define FILES_PER_TURN 200
 
 static struct process_runtime *self(struct runtime *runtime)
 {
@@ -184,15 +185,30 @@ static void pod_weigh(struct runtime *runtime, const struct runtime_pod *spec, d
 static void pod_remove(struct runtime *runtime, const char *uid)
 {
     struct process_runtime *rt = self(runtime);
-    struct runtime_unit none = {uid, "", 0};
-    scoped_free char *dir = mem_printf("%s/%s", rt->pods_dir, uid);
-    struct err err = {0};
-    if (volumes_remove(dir, &err) < 0)
-        log_warn("node.volumes pod=%s error=\"%s\"", uid, err.text);
     struct ppod *pod = pod_of(rt, uid);
     pod->is_removed = true;
     pod_release(rt, pod);
-    process_later(rt, RT_POD_REMOVED, &none, NULL);
+    vec_push(&rt->removing, mem_strdup(uid));
+    loop_defer(rt->loop, &rt->remove_some);
+}
+
+/* A pod may have written any number of files: each turn takes some of one pod. */
+static void remove_some(void *arg)
+{
+    struct process_runtime *rt = arg;
+    char *uid = rt->removing.items[0];
+    struct err err = {0};
+    int r = volumes_remove(rt->volumes, uid, FILES_PER_TURN, &err);
+    if (r < 0)
+        log_warn("node.volumes pod=%s error=\"%s\"", uid, err.text);
+    if (r <= 0) {
+        struct runtime_unit none = {uid, "", 0};
+        process_later(rt, RT_POD_REMOVED, &none, NULL);
+        vec_remove_swap(&rt->removing, 0);
+        mem_free(uid);
+    }
+    if (rt->removing.len > 0)
+        loop_defer(rt->loop, &rt->remove_some);
 }
 
 static void pod_forget(struct runtime *runtime, const struct runtime_pod *pod)
@@ -222,7 +238,10 @@ int punit_listen(struct punit *unit, struct err *err)
     int r = dir_make(dir, 0711, err);
     if (r < 0)
         return r;
-    return notifysock_open(unit->runtime->loop, path, on_notify, unit, &unit->notify, err);
+    r = notifysock_open(unit->runtime->loop, path, on_notify, unit, &unit->notify, err);
+    if (r == 0 && unit->uid_of >= 0)
+        r = notifysock_allow(unit->notify, unit->uid_of, err);
+    return r;
 }
 
 static const char *const *with_notify(struct arena *arena, const struct punit *unit,
@@ -233,8 +252,7 @@ static const char *const *with_notify(struct arena *arena, const struct punit *u
         n++;
     const char **envp = arena_alloc(arena, (n + 3) * sizeof(*envp));
     memcpy(envp, launch->envp, n * sizeof(*envp));
-    scoped_free char *path = punit_notify_path(unit);
-    envp[n++] = arena_printf(arena, "NOTIFY_SOCKET=%s", path);
+    envp[n++] = arena_printf(arena, "NOTIFY_SOCKET=%s", notifysock_address(unit->notify));
     if (launch->watchdog_ms > 0)
         envp[n++] =
             arena_printf(arena, "WATCHDOG_USEC=%lld", (long long)launch->watchdog_ms * 1000);
@@ -264,7 +282,6 @@ static int begin(struct process_runtime *rt, struct punit *unit, const struct la
     arena_init(&arena);
     struct cgroup_door door = {0};
     scoped_free char *out = NULL;
-    scoped_free char *dir = mem_printf("%s/%s", rt->pods_dir, unit->uid);
     struct log_name name = punit_log(unit);
     struct spawn_request request = {.id = unit->id,
                                     .argv = launch->argv,
@@ -280,10 +297,13 @@ static int begin(struct process_runtime *rt, struct punit *unit, const struct la
     if (r == 0)
         r = logs_begin(rt->logs, &name, &out, err);
     if (r == 0)
-        r = volumes_make(&arena, dir, launch, &request.mounts, &request.n_mounts, err);
+        r = volumes_make(rt->volumes, unit->uid, launch, &arena, &request.mounts, err);
+    request.n_mounts = launch->n_mounts;
+    unit->uid_of = launch->uid;
     if (r == 0 && launch->wants_notify) {
         r = punit_listen(unit, err);
-        request.envp = with_notify(&arena, unit, launch);
+        if (r == 0)
+            request.envp = with_notify(&arena, unit, launch);
     }
     request.out = out;
     request.cgroup = door.v2;
@@ -431,21 +451,22 @@ static int open_parts(struct process_runtime *rt, const struct process_options *
 {
     scoped_free char *logs = mem_printf("%s/logs", rt->data);
     scoped_free char *socket = mem_printf("%s/spawner.sock", rt->data);
-    int r = dir_make(rt->pods_dir, 0711, err);
+    int r = volumes_new(rt->pods_dir, &rt->volumes, err);
     if (r == 0)
         r = logs_open(rt->loop, logs, &rt->logs, err);
     if (r < 0)
         return r;
-    rt->tree = cgroup_tree_open(options->cgroup_root, options->node, &rt->warning);
+    /* Several servers on one machine must not take each other's groups for left-overs. */
+    scoped_free char *tree =
+        mem_printf("%s-%08x", options->node, (unsigned)hash_text(HASH_START, rt->data));
+    rt->tree = cgroup_tree_open(options->cgroup_root, tree, &rt->warning);
     rt->can = cgroup_can(rt->tree);
     struct err own = {0};
     if (cgroup_own(rt->tree, "supervisor", SUPERVISOR_WEIGHT, getpid(), &own) < 0)
         log_warn("node.cgroup error=\"%s\"", own.text); /* it only starts pods a little slower */
-    struct spawner_options spawner = {.loop = rt->loop,
-                                      .socket = socket,
-                                      .helper = options->helper,
-                                      .on_reply = on_reply,
-                                      .arg = rt};
+    const char *const helper[] = {options->helper[0], options->helper[1], socket, NULL};
+    struct spawner_options spawner = {
+        .loop = rt->loop, .socket = socket, .helper = helper, .on_reply = on_reply, .arg = rt};
     return spawner_open(&spawner, &rt->spawner, err);
 }
 
@@ -463,6 +484,7 @@ int process_runtime_open(const struct process_options *options, struct process_r
     rt->asks = map_new();
     rt->prober = prober_new(rt->loop, process_ask_answer, rt);
     loop_task_init(&rt->tell_later, tell_later, rt);
+    loop_task_init(&rt->remove_some, remove_some, rt);
     int r = open_parts(rt, options, err);
     if (r < 0) {
         process_runtime_close(rt, false);
@@ -495,6 +517,7 @@ void process_runtime_close(struct process_runtime *rt, bool quit)
         return;
     rt->is_closing = true; /* slices stay with their processes */
     loop_task_cancel(rt->loop, &rt->tell_later);
+    loop_task_cancel(rt->loop, &rt->remove_some);
     (void)map_each(rt->pods, free_pod, rt);
     map_free(rt->asks);
     prober_free(rt->prober);
@@ -512,6 +535,10 @@ void process_runtime_close(struct process_runtime *rt, bool quit)
         mem_free(rt->later.items[i].text);
     }
     vec_done(&rt->later);
+    for (size_t i = 0; i < rt->removing.len; i++)
+        mem_free(rt->removing.items[i]); /* the next supervisor's sweep takes them */
+    vec_done(&rt->removing);
+    volumes_free(rt->volumes);
     str_done(&rt->warning);
     mem_free(rt->data);
     mem_free(rt->pods_dir);

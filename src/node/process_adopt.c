@@ -3,7 +3,6 @@
  * unseen; control groups that it does not know belong to a spawner that died too, and whatever is
  * left in them is ended: nobody could tell how it ends. */
 #include "node/process_internal.h"
-#include "node/volumes.h"
 #include "os/fd.h"
 #include "os/log.h"
 #include <dirent.h>
@@ -113,10 +112,8 @@ void process_sweep(struct runtime *runtime, bool (*is_known)(void *arg, const ch
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         if (entry->d_name[0] == '.' || is_known(arg, entry->d_name))
             continue;
-        scoped_free char *path = mem_printf("%s/%s", rt->pods_dir, entry->d_name);
-        struct err err = {0};
-        if (volumes_remove(path, &err) < 0)
-            log_warn("node.sweep path=%s error=\"%s\"", path, err.text);
+        vec_push(&rt->removing, mem_strdup(entry->d_name));
+        loop_defer(rt->loop, &rt->remove_some);
     }
     if (dir != NULL)
         (void)closedir(dir);

@@ -75,8 +75,8 @@ static void on_events(void *arg, uint32_t events)
     struct punit *unit = arg;
     char text[256];
     (void)events;
-    (void)pread(unit->events_fd, text, sizeof(text), 0); /* the kernel tells again after a read */
-    if (!cgroup_leaf_is_populated(unit->runtime->tree, unit->uid, unit->leaf))
+    ssize_t n = pread(unit->events_fd, text, sizeof(text), 0); /* else it is not told again */
+    if (n < 0 || !cgroup_leaf_is_populated(unit->runtime->tree, unit->uid, unit->leaf))
         finish(unit);
 }
 

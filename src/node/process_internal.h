@@ -7,6 +7,7 @@
 #include "node/notifysock.h"
 #include "node/prober.h"
 #include "node/spawner.h"
+#include "node/volumes.h"
 #include <bsd/sys/queue.h>
 
 /* Shared by the files of the process runtime. */
@@ -35,6 +36,7 @@ struct punit { /* one container in one generation */
     bool is_oom;
     time_ms at; /* wall: started, or ended */
     int64_t oom_before;
+    int64_t uid_of; /* of its user; -1: ours */
     int events_fd;
     struct loop_io *events_io;
     struct loop_timer drain;
@@ -82,6 +84,9 @@ struct process_runtime {
     struct spawner *spawner;
     struct logs *logs;
     struct prober *prober;
+    struct volumes *volumes;
+    VEC(char *) removing; /* UIDs of pods whose files go, a few each turn */
+    struct loop_task remove_some;
     struct map *units; /* by id */
     struct map *pods;  /* by uid */
     struct map *asks;  /* by number as text */

@@ -45,13 +45,15 @@ static int read_all(int fd, size_t bytes_max, struct str *text)
     }
 }
 
-void fd_limit_raise(void)
+int64_t fd_limit_raise(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
+        return -1;
+    int64_t before = (int64_t)limit.rlim_cur;
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit); /* with fewer it still serves fewer clients */
+    return before;
 }
 
 int file_read(const char *path, size_t bytes_max, struct str *out, struct err *err)

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Descriptors and small files. */
 void fd_close_scoped(int *fd);
@@ -10,8 +11,9 @@ void fd_close_scoped(int *fd);
 int fd_take(int *fd); /* moves it out of its variable, which becomes -1 */
 
 /* As many descriptors as the kernel lets us have: shells give 1024, a server with thousands of
- * watchers needs more. Programs that are started for others must get the old limit back. */
-void fd_limit_raise(void);
+ * watchers needs more. Programs that are started for others must get the old limit back: it is
+ * returned; -1 when it is not known. */
+int64_t fd_limit_raise(void);
 
 int file_read(const char *path, size_t bytes_max, struct str *out, struct err *err);
 /* Writes a temporary file beside it, syncs it, renames it over path, syncs the folder. */

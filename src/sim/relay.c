@@ -25,7 +25,8 @@ static struct relay *relay_new(struct sim *sim, struct write *write)
 {
     struct relay *relay = mem_zalloc(sizeof(*relay));
     *relay = (struct relay){.sim = sim, .write = write, .done = write->done, .arg = write->arg};
-    relay->turn = mem_strdup(sim->turn);
+    /* A write that nobody hears of (an Event) holds no key. */
+    relay->turn = write->done != NULL ? mem_strdup(sim->turn) : NULL;
     relay->manager_life = sim->manager_life;
     LIST_INSERT_HEAD(&sim->relays, relay, siblings);
     return relay;

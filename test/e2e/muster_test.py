@@ -28,7 +28,7 @@ import traceback
 import urllib.parse
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-LIMIT_S = 60
+LIMIT_S = int(os.environ.get("MUSTER_TEST_LIMIT", "60"))
 PR_SET_CHILD_SUBREAPER = 36
 SANITIZER_WORDS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:",
                    "WARNING: ThreadSanitizer", "Assertion `")
@@ -335,12 +335,12 @@ class Api:
 # ---- the server ----
 
 class Server:
-    """A `muster up` in a folder of its own."""
+    """A `muster up` in a folder of its own; with node=True it runs pods."""
 
-    def __init__(self, folder, *options, program=None):
+    def __init__(self, folder, *options, program=None, node=False):
         self.folder = pathlib.Path(folder)
         self.data = self.folder / "data"
-        self.options = options
+        self.options = options if node else ("--no-node", *options)
         self.program = program or muster_path()
         self.popen = None
         self.stderr_path = self.folder / "stderr"

@@ -55,6 +55,8 @@ static void do_start(struct runner *runner, struct rpod *pod, const struct start
     container->pid = 0;
     container->watchdog_at = TIME_NEVER;
     rpod_say(pod, fx->container, NULL);
+    podspec_notify(pod->obj, unit.container, &launch.wants_notify, &launch.watchdog_ms);
+    container->watchdog_ms = launch.watchdog_ms;
     if (r < 0) {
         rpod_say(pod, fx->container, err.text);
         runner->stats.start_errors++;
@@ -135,26 +137,26 @@ static void do_moved(struct runner *runner, struct rpod *pod, const struct start
 {
     struct start_view view;
     start_view(pod->engine, fx->container, &view);
-    if (view.state == CT_READY && fx->from == CT_STARTING && view.ready_at > view.started_at)
+    if (fx->to == CT_READY && fx->from == CT_STARTING && view.ready_at > view.started_at)
         control_event(runner->control, pod->obj, "Normal", "Started",
                       "Started container %s, ready after %lld ms", view.name,
                       (long long)(view.ready_at - view.started_at));
-    if (view.state != CT_FAILED)
+    if (fx->to != CT_FAILED || view.state != CT_FAILED)
         return;
-    if (view.why == WHY_TIMEOUT)
+    if (view.ended_why == WHY_TIMEOUT)
         control_event(runner->control, pod->obj, "Warning", "StartTimeout",
                       "Container %s was not ready in time and was ended", view.name);
-    else if (view.why == WHY_NOT_RUN)
+    else if (view.ended_why == WHY_NOT_RUN)
         control_event(runner->control, pod->obj, "Warning", "Failed",
                       "Container %s could not be started: %s", view.name,
                       pod->containers[fx->container].message != NULL
                           ? pod->containers[fx->container].message
                           : "unknown reason");
-    else if (view.why == WHY_STARTUP_PROBE || view.why == WHY_LIVENESS_PROBE)
+    else if (view.ended_why == WHY_STARTUP_PROBE || view.ended_why == WHY_LIVENESS_PROBE)
         control_event(runner->control, pod->obj, "Warning", "Unhealthy",
                       "Container %s failed its %s probe and was ended", view.name,
-                      view.why == WHY_STARTUP_PROBE ? "startup" : "liveness");
-    else if (view.why == WHY_OOM)
+                      view.ended_why == WHY_STARTUP_PROBE ? "startup" : "liveness");
+    else if (view.ended_why == WHY_OOM)
         control_event(runner->control, pod->obj, "Warning", "OOMKilled",
                       "Container %s used more memory than its limit", view.name);
     else if (!view.is_final)
@@ -246,6 +248,43 @@ void act_pump(struct runner *runner)
     finish_shutdown(runner);
 }
 
+/* ---- watchdogs ---- */
+
+/* Keys "!INDEX/UID": this container must have said WATCHDOG=1 by now. */
+static void watchdog_key(const struct rpod *pod, uint32_t i, char *out, size_t size)
+{
+    (void)snprintf(out, size, "!%u/%s", i, pod->uid);
+}
+
+static void act_watchdog_arm(struct runner *runner, struct rpod *pod, uint32_t i)
+{
+    struct rcontainer *container = &pod->containers[i];
+    if (container->watchdog_ms == 0)
+        return;
+    char key[128];
+    watchdog_key(pod, i, key, sizeof(key));
+    container->watchdog_at = now_of(runner) + container->watchdog_ms;
+    control_add_after(runner->control, key, container->watchdog_ms);
+}
+
+void act_watchdog(struct runner *runner, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    uint32_t i = (uint32_t)strtoul(key + 1, NULL, 10);
+    struct rpod *pod = slash != NULL ? map_get(runner->by_uid, slash + 1) : NULL;
+    if (pod == NULL || pod->engine == NULL || pod->containers[i].watchdog_at == TIME_NEVER)
+        return;
+    time_ms left = pod->containers[i].watchdog_at - now_of(runner);
+    if (left > 0) {
+        control_add_after(runner->control, key, left);
+        return;
+    }
+    rpod_say(pod, i, "the watchdog was not fed in time");
+    pod->containers[i].watchdog_at = TIME_NEVER;
+    start_unhealthy(runner->engine, pod->engine, i, now_of(runner));
+    act_pump(runner);
+}
+
 /* ---- what happened ---- */
 
 static bool find_container(const struct rpod *pod, const char *name, uint32_t *ret_index)
@@ -265,6 +304,7 @@ static void on_ended(struct runner *runner, struct rpod *pod, uint32_t i,
     struct rcontainer *container = &pod->containers[i];
     if (container->generation == event->unit.generation) {
         container->has_ended = true;
+        container->watchdog_at = TIME_NEVER;
         container->is_oom = event->is_oom;
         if (event->text != NULL)
             rpod_say(pod, i, event->text);
@@ -323,8 +363,10 @@ static void on_unit_event(struct runner *runner, struct rpod *pod, uint32_t i,
         start_prepared(runner->engine, pod->engine, i, event->text, now);
         break;
     case RT_RUNNING:
-        if (pod->containers[i].generation == event->unit.generation)
+        if (pod->containers[i].generation == event->unit.generation) {
             pod->containers[i].pid = event->pid;
+            act_watchdog_arm(runner, pod, i);
+        }
         start_running(runner->engine, pod->engine, i, event->unit.generation, now);
         break;
     case RT_NOT_RUN:
@@ -357,9 +399,9 @@ void act_on_event(void *arg, const struct runtime_event *event)
     struct rpod *pod = event->unit.uid != NULL ? map_get(runner->by_uid, event->unit.uid) : NULL;
     uint32_t i = 0;
     if (event->type == RT_FOUND) {
-        adopt_add(runner, event);
+        podadopt_add(runner, event);
     } else if (event->type == RT_FOUND_ALL) {
-        adopt_all_known(runner);
+        podadopt_all(runner);
     } else if (event->type == RT_POD_REMOVED && pod != NULL) {
         pod->stage = RPOD_REMOVED;
         control_add(runner->control, pod->key);

@@ -126,6 +126,18 @@ static bool notifies(const struct obj *pod, const char *name)
     return false;
 }
 
+void podspec_notify(const struct obj *pod, const char *container, bool *ret_wants,
+                    time_ms *ret_watchdog_ms)
+{
+    const char *watchdog =
+        yyjson_get_str(yyjson_obj_get(pod->meta.annotations, "muster.dev/watchdog"));
+    time_ms ms = 0;
+    *ret_wants = notifies(pod, container);
+    if (!*ret_wants || watchdog == NULL || duration_parse(sv_of(watchdog), &ms, NULL) < 0 || ms < 0)
+        ms = 0;
+    *ret_watchdog_ms = ms;
+}
+
 static time_ms start_timeout(yyjson_val *container, const struct node_settings *settings)
 {
     const char *own = json_str_at(container, "startTimeout");

@@ -189,7 +189,7 @@ static void put_states(struct maker *m, yyjson_mut_val *status, const struct sta
     }
     if (container_is_over(view->state) && !view->is_final && view->ended_at != 0) {
         struct ended end = own_end(view, message);
-        end.why = view->last_why;
+        end.why = view->ended_why;
         json_mut_put(m->doc, last, "terminated", terminated(m, view->name, &end));
     } else if (view->last.generation != 0) {
         struct ended end = {view->last.generation, view->last.exit_code, view->last.why,

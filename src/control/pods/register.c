@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The Node object and its Lease: that the node is there, what it has, that it is alive. */
+#include "base/quantity.h"
 #include "control/pods/runner_internal.h"
 #include <stdio.h>
 

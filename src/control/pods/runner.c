@@ -12,8 +12,10 @@
  * 3. An exit is forgotten by the runtime only after the status that tells of it is durable.
  * 4. A deletion is confirmed only when no process of the pod is left. */
 #include "base/hash.h"
+#include "base/quantity.h"
 #include "control/controllers.h"
 #include "control/pods/runner_internal.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -162,10 +164,14 @@ static void take_in(struct runner *runner, struct rpod *pod)
     struct start_pod_spec spec = {0};
     podspec_read(&runner->arena, pod->obj, &runner->settings, &spec);
     spec.host = pod;
+    if (spec.deadline_ms > 0) {
+        time_ms used = runner_wall(runner, control_steady(runner->control)) - pod->started_at;
+        spec.deadline_ms = spec.deadline_ms > used ? spec.deadline_ms - used : 1;
+    }
     pod->stage = RPOD_LIVE;
     struct runtime_pod slice = rpod_slice(pod);
     runner->options.runtime->ops->pod_create(runner->options.runtime, &slice);
-    adopt_pod(runner, pod, &spec);
+    podadopt_pod(runner, pod, &spec);
 }
 
 /* ---- out of it ---- */
@@ -271,11 +277,11 @@ static void reconcile_lost(struct runner *runner, struct rpod *pod)
 
 static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *obj)
 {
-    bool is_told = write_status(runner, pod, obj);
-    if (!is_told)
-        return; /* the change brings us back */
-    if (pod->stage == RPOD_LIVE || pod->stage == RPOD_HELD)
+    if (pod->stage == RPOD_LIVE || pod->stage == RPOD_HELD) {
+        if (!write_status(runner, pod, obj))
+            return; /* the change brings us back */
         remove_rest(runner, pod);
+    }
     if (pod->stage != RPOD_REMOVED)
         return;
     if (obj->meta.deleted != 0)
@@ -342,9 +348,7 @@ static void tick(struct runner *runner)
 static void read_settings(struct runner *runner)
 {
     struct cache *cache = control_world(runner->control)->cache;
-    const struct obj *own = cache_get(cache, &KIND_NODECONFIG, "", runner->options.node);
-    const struct obj *all = cache_get(cache, &KIND_NODECONFIG, "", "default");
-    node_settings_read(all, own, runner->options.cores, &runner->settings);
+    node_settings_find(cache, runner->options.node, runner->options.cores, &runner->settings);
     start_set(runner->engine, &runner->settings.start, control_steady(runner->control));
     if (runner->options.on_settings != NULL)
         runner->options.on_settings(runner->options.arg, runner->settings.log_bytes,
@@ -364,6 +368,8 @@ static void runner_reconcile(struct control *control, const char *key)
         register_node(runner);
     else if (strcmp(key, KEY_LEASE) == 0)
         register_lease(runner);
+    else if (key[0] == '!')
+        act_watchdog(runner, key);
     else
         reconcile_pod(runner, key);
 }
@@ -441,7 +447,7 @@ struct runner *runner_new(const struct runner_options *options)
                                              .begin = runner_begin,
                                              .end = runner_end,
                                              .arg = runner};
-    node_settings_default(options->cores, &runner->settings);
+    node_settings_default(&runner->settings, options->cores);
     runner->engine = start_new(&runner->settings.start);
     runner->pods = map_new();
     runner->by_uid = map_new();
@@ -466,7 +472,7 @@ void runner_free(struct runner *runner)
     (void)map_each(runner->pods, drop_each, NULL);
     map_free(runner->pods);
     map_free(runner->by_uid);
-    adopt_done(runner);
+    podadopt_done(runner);
     start_free(runner->engine);
     arena_done(&runner->arena);
     mem_free(runner);

@@ -83,6 +83,9 @@ static inline time_ms runner_wall(const struct runner *runner, time_ms steady)
 /* podspec.c: from the object to what the engine wants; lives in the arena. */
 void podspec_read(struct arena *arena, const struct obj *pod, const struct node_settings *settings,
                   struct start_pod_spec *ret_spec);
+/* Annotations muster.dev/notify and muster.dev/watchdog. */
+void podspec_notify(const struct obj *pod, const char *container, bool *ret_wants,
+                    time_ms *ret_watchdog_ms);
 yyjson_val *podspec_container(const struct obj *pod, size_t i, bool *ret_is_init);
 size_t podspec_count(const struct obj *pod);
 
@@ -90,15 +93,16 @@ size_t podspec_count(const struct obj *pod);
 void podstatus_make(const struct rpod *pod, const struct obj *current, yyjson_mut_doc *doc,
                     yyjson_mut_val *patch);
 
-/* adopt.c */
-void adopt_add(struct runner *runner, const struct runtime_event *event);
-void adopt_all_known(struct runner *runner);
+/* podadopt.c */
+void podadopt_add(struct runner *runner, const struct runtime_event *event);
+void podadopt_all(struct runner *runner);
 /* Puts the pod into the engine as it was, or as new when nothing is known of it. */
-void adopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec);
-void adopt_done(struct runner *runner);
+void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec);
+void podadopt_done(struct runner *runner);
 
 /* act.c: does what the engine asks for. */
 void act_pump(struct runner *runner);
+void act_watchdog(struct runner *runner, const char *key);
 void act_on_event(void *arg, const struct runtime_event *event);
 /* The pod as its slice sees it. */
 struct runtime_pod rpod_slice(const struct rpod *pod);

@@ -55,7 +55,8 @@ void gate_verdict_text(const struct gate_verdict *verdict, char *out, size_t siz
 /* Cumulative counters where the kernel has them, so that any window can be averaged. */
 struct gate_sample {
     time_ms at;       /* of the same clock as every `now` here */
-    double cpu_busy;  /* busy time of all cores so far, any unit; iowait is idle, steal is busy */
+    double cpu_busy;  /* busy time of all cores so far, any unit; iowait is idle, steal is busy;
+                       * negative: not known */
     double cpu_total; /* busy + idle, same unit */
     double io_stall_ms, pressure_stall_ms; /* "some" totals so far; negative: not known */
     double load1;                          /* negative: not known */

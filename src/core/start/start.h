@@ -44,7 +44,7 @@ struct start_pod_spec {
     const char *uid;
     int64_t priority;
     time_ms grace_ms;
-    time_ms deadline_ms;                           /* activeDeadlineSeconds; 0: none */
+    time_ms deadline_ms; /* activeDeadlineSeconds, what is left of it from now on; 0: none */
     const struct start_container_spec *containers; /* init and sidecars first, as declared */
     size_t n_containers;
     void *host; /* the host's own, start_pod_host() */
@@ -70,7 +70,7 @@ enum start_effect_type {
     FX_TERM,     /* run preStop if there is one, then tell it to end; `grace_ms` in all */
     FX_KILL,     /* end every process in it now */
     FX_PROBE,    /* ask `probe` once; answer start_answer() with the same `ticket` */
-    FX_MOVED,    /* state changed from `from`: events, metrics, timeline */
+    FX_MOVED,    /* state changed: `from`, `to`; for events, metrics, timeline */
     FX_READY,    /* whether it is ready changed (start_view.is_ready) */
     FX_WEIGHT,   /* the pod starts or is ready: its share of the CPU changes */
     FX_CHANGED,  /* something a reader of the pod's status can see changed */
@@ -81,17 +81,20 @@ struct start_effect {
     struct start_pod *pod;
     uint32_t container; /* not of FX_WEIGHT, FX_CHANGED, FX_POD_OVER */
     uint32_t generation;
-    enum container_state from;
+    enum container_state from, to; /* of FX_MOVED */
     enum start_probe_kind probe;
     uint64_t ticket;
     time_ms grace_ms;
 };
 /* Effects gather inside; the host takes them one by one after each call, in order. A pod that is
- * removed takes its effects along. */
+ * removed takes its effects along. The throttle is asked only when all others are taken, so that
+ * calls that belong together (adopt and stop, many pods at once) come before the first start. */
 bool start_next(struct start *start, struct start_effect *ret_effect);
 
 /* ---- what happened ---- */
 
+/* NULL when `needs` is no graph (graph.h), or init containers are not first, or one of them waits
+ * for a container declared after it: the model refuses such a pod before. */
 struct start_pod *start_pod_add(struct start *start, const struct start_pod_spec *spec,
                                 time_ms now);
 /* After a restart of the supervisor: what is known of a container that was there before. */
@@ -104,7 +107,10 @@ struct start_adopted {
     uint32_t restarts;
     time_ms started_at;
     int exit_code;        /* 128 + signal for a death by signal */
-    bool is_exit_handled; /* the restart after this exit was decided already: status says so */
+    bool is_exit_handled; /* what follows from this exit was decided already; a rule that restarts
+                             all does not do so twice */
+    bool waits_again; /* decided: again. It was in back-off, or on its way to the next generation */
+    bool is_restarting_all; /* why was WHY_RESTARTING_ALL: that restart of all goes on */
     time_ms ended_at;
 };
 struct start_pod *start_pod_adopt(struct start *start, const struct start_pod_spec *spec,
@@ -179,9 +185,9 @@ struct start_view {
     bool is_ending;  /* told to end, not reaped yet */
     bool is_final;   /* over, and will not start again */
     enum start_reason why;
-    enum start_reason last_why; /* while it waits to start again: why it ended */
     uint32_t blocker;
     struct gate_verdict gate;
+    enum start_reason ended_why; /* how this generation ended, whatever it waits for now */
     time_ms again_at;
     time_ms since;                          /* when `state` was entered */
     time_ms started_at, ready_at, ended_at; /* of this generation; 0: not */
@@ -200,7 +206,8 @@ struct start_view {
 };
 void start_view(const struct start_pod *pod, uint32_t container, struct start_view *ret_view);
 enum start_phase start_pod_phase(const struct start_pod *pod);
-bool start_pod_is_starting(const struct start_pod *pod);    /* the study: one container starting */
+/* Until it has been ready as a whole, and again when all its containers restart. */
+bool start_pod_is_starting(const struct start_pod *pod);
 bool start_pod_is_ready(const struct start_pod *pod);       /* all are ready (or completed) */
 bool start_pod_is_initialized(const struct start_pod *pod); /* init containers are through */
 bool start_pod_is_stopping(const struct start_pod *pod);

@@ -296,6 +296,26 @@ static void test_defaults(void **state)
                  "'periodSeconds':10,'successThreshold':1,'failureThreshold':3}");
 }
 
+/* As the throttling study writes them. */
+static void test_short_forms_are_made_long(void **state)
+{
+    (void)state;
+    scoped_json_mut *doc = kt_parse(
+        POD("{'containers':[{'name':'a','command':['x'],'dependsOn':['b',{'name':'c','condition':"
+            "'completed'}],'livenessProbe':{'exec':{'command':'/check it'}}},{'name':'b',"
+            "'command':['x']},{'name':'c','command':['x']}]}"));
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    schema_fill(KIND_POD.type, doc, root);
+    yyjson_mut_val *a = yyjson_mut_arr_get_first(json_mut_at(root, "spec.containers"));
+    kt_expect_at(a, "dependsOn",
+                 "[{'name':'b','condition':'ready'},{'name':'c','condition':'completed'}]");
+    kt_expect_at(a, "livenessProbe.exec.command", "['/bin/sh','-c','/check it']");
+    struct findings findings = {0};
+    schema_check(KIND_POD.type, root, NULL, &findings);
+    assert_int_equal(findings.list.len, 0);
+    findings_done(&findings);
+}
+
 static void test_pull_policy_follows_the_tag(void **state)
 {
     (void)state;
@@ -570,6 +590,7 @@ int main(void)
         cmocka_unit_test(test_wrong_ones_are_found),
         cmocka_unit_test(test_wrong_types_do_not_crash),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_short_forms_are_made_long),
         cmocka_unit_test(test_pull_policy_follows_the_tag),
         cmocka_unit_test(test_prepare),
         cmocka_unit_test(test_updates),

@@ -8,7 +8,7 @@
 
 #define EXIT_LOST 255
 
-void adopt_add(struct runner *runner, const struct runtime_event *event)
+void podadopt_add(struct runner *runner, const struct runtime_event *event)
 {
     vec_push(&runner->found, ((struct unit_found){.uid = mem_strdup(event->unit.uid),
                                                   .container = mem_strdup(event->unit.container),
@@ -19,7 +19,7 @@ void adopt_add(struct runner *runner, const struct runtime_event *event)
                                                   .at = event->at}));
 }
 
-void adopt_done(struct runner *runner)
+void podadopt_done(struct runner *runner)
 {
     for (size_t i = 0; i < runner->found.len; i++) {
         mem_free(runner->found.items[i].uid);
@@ -68,7 +68,7 @@ static void end_strays(struct runner *runner)
     }
 }
 
-void adopt_all_known(struct runner *runner)
+void podadopt_all(struct runner *runner)
 {
     struct cache *cache = control_world(runner->control)->cache;
     runner->has_found_all = true;
@@ -122,8 +122,13 @@ static void from_status(const struct runner *runner, yyjson_val *status, time_ms
     out->ended_at = now;
     out->exit_code = EXIT_LOST;
     yyjson_val *end = json_at(status, "state.terminated");
-    if (end == NULL && !str_eq(state, "ready") && !str_eq(state, "starting"))
+    bool has_process = str_eq(state, "ready") || str_eq(state, "starting");
+    if (end == NULL && !has_process)
         end = json_at(status, "lastState.terminated");
+    out->waits_again = generation > 0 && !has_process && json_at(status, "state.waiting") != NULL;
+    out->is_restarting_all =
+        str_eq(json_str_at(status, "state.waiting.reason"), "RestartingAllContainers");
+    out->is_exit_handled = out->waits_again || json_at(status, "state.terminated") != NULL;
     if (end == NULL)
         return;
     out->exit_code = (int)json_int_at(end, "exitCode", EXIT_LOST);
@@ -141,6 +146,8 @@ static void from_runtime(const struct runner *runner, const struct unit_found *f
         out->restarts = found->generation - 1;
         out->was_started = out->was_ready = false;
     }
+    if (is_newer || !found->has_ended)
+        out->is_exit_handled = out->waits_again = out->is_restarting_all = false;
     out->generation = found->generation;
     out->is_running = !found->has_ended;
     if (found->has_ended) {
@@ -151,7 +158,7 @@ static void from_runtime(const struct runner *runner, const struct unit_found *f
     }
 }
 
-void adopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec)
+void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec)
 {
     time_ms now = control_steady(runner->control);
     struct start_adopted *adopted = arena_alloc(&runner->arena, pod->n * sizeof(*adopted));

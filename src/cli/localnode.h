@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "api/host.h"
+#include "node/logs.h"
+
+/* The node of this machine, as the guest of a host: runner, process runtime, samples. */
+struct localnode;
+struct localnode_options {
+    struct loop *loop;
+    const char *name;          /* of the Node object; NULL: the machine's */
+    const char *const *labels; /* "key=value", NULL-terminated, or NULL */
+    int64_t nofile_soft;       /* descriptors that pods get; -1: as many as we have */
+    bool no_cgroups;
+};
+struct localnode *localnode_new(const struct localnode_options *options);
+void localnode_free(struct localnode *node); /* after the host */
+const struct host_guest *localnode_guest(const struct localnode *node);
+struct logs *localnode_logs(const struct localnode *node);
+size_t localnode_pods(const struct localnode *node);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "core/start/start.h"
+#include "store/cache.h"
+
+/* What a node's NodeConfig says, in the units of those who use it. */
+struct node_settings {
+    struct start_settings start;
+    time_ms start_timeout_ms; /* of containers that do not say so themselves */
+    double starting_weight;   /* share of the CPU while a pod starts, part of its usual one */
+    int64_t log_bytes;
+    int log_files;
+    bool ignore_images; /* a container with an image may run as a plain process */
+};
+
+void node_settings_default(struct node_settings *settings, double cores);
+/* Overrides what the NodeConfig `root` says and leaves the rest; NULL says nothing. What cannot be
+ * read is left as well: the server has checked it before it was stored. */
+void node_settings_add(struct node_settings *settings, yyjson_val *root);
+/* The defaults with one object, or none, on top. */
+void node_settings_read(const struct obj *node_config_or_null, double cores,
+                        struct node_settings *ret);
+/* The defaults, then the NodeConfig called "default", then the one with the node's name. */
+void node_settings_find(const struct cache *cache, const char *node, double cores,
+                        struct node_settings *ret);
+bool node_settings_same(const struct node_settings *a, const struct node_settings *b);

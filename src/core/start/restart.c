@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What comes after an end: the rules by exit code, the policy, the back-off, and the restart of
+ * all containers of a pod.
+ *
+ * A restart is a new generation and goes the way of the first one: blocked, pending, starting. So a
+ * crash storm is throttled like any other rush. */
+#include "core/start/start_internal.h"
+#include <assert.h>
+
+/* ---- the decision ---- */
+
+enum verdict { VERDICT_OVER, VERDICT_AGAIN, VERDICT_ALL };
+
+static bool does_match(const struct start_rule *rule, int code)
+{
+    bool is_in = false;
+    for (size_t i = 0; i < rule->n_codes; i++)
+        is_in = is_in || rule->codes[i] == code;
+    return is_in != rule->is_not_in;
+}
+
+static enum verdict by_policy(const struct start_ct *ct)
+{
+    switch (ct->spec.policy) {
+    case RESTART_ALWAYS:
+        return VERDICT_AGAIN;
+    case RESTART_ON_FAILURE:
+        return ct->state == CT_FAILED ? VERDICT_AGAIN : VERDICT_OVER;
+    case RESTART_NEVER:
+        return VERDICT_OVER;
+    }
+    return VERDICT_OVER;
+}
+
+static enum verdict by_rules(const struct start_ct *ct)
+{
+    static const enum verdict of_action[] = {[ACTION_RESTART] = VERDICT_AGAIN,
+                                             [ACTION_RESTART_ALL] = VERDICT_ALL,
+                                             [ACTION_TERMINATE] = VERDICT_OVER};
+    for (size_t i = 0; i < ct->spec.n_rules; i++)
+        if (does_match(&ct->spec.rules[i], ct->exit_code))
+            return of_action[ct->spec.rules[i].action];
+    return by_policy(ct);
+}
+
+static enum verdict judge(const struct start_ct *ct)
+{
+    if (ct->why == WHY_PREPARE) /* it has not run: neither its policy nor its code can say */
+        return VERDICT_AGAIN;
+    enum verdict verdict = by_rules(ct);
+    bool is_sidecar = ct->spec.role == START_SIDECAR; /* there as long as the pod is */
+    return is_sidecar && verdict == VERDICT_OVER ? VERDICT_AGAIN : verdict;
+}
+
+/* The first restart comes at once, then each waits twice as long as the one before. */
+static time_ms next_backoff(struct start_ct *ct)
+{
+    const struct start_settings *settings = &ct->pod->start->settings;
+    bool has_run_long =
+        ct->started_at > 0 && ct->ended_at - ct->started_at >= settings->backoff_reset_ms;
+    if (has_run_long)
+        ct->backoffs = 0;
+    time_ms delay = ct->backoffs == 0 ? 0 : settings->backoff_first_ms;
+    for (uint32_t i = 1; i < ct->backoffs && delay < settings->backoff_max_ms; i++)
+        delay *= 2;
+    if (ct->backoffs < UINT32_MAX)
+        ct->backoffs++;
+    return delay < settings->backoff_max_ms ? delay : settings->backoff_max_ms;
+}
+
+static void be_over(struct start_ct *ct)
+{
+    start_ct_set_final(ct, true);
+    if (ct->spec.role == START_INIT && ct->state == CT_FAILED)
+        ct->pod->has_init_failed = true;
+}
+
+void start_ct_decide(struct start_ct *ct, bool is_handled, bool waits_again)
+{
+    struct start *start = ct->pod->start;
+    enum verdict verdict = waits_again ? VERDICT_AGAIN : judge(ct);
+    if (verdict == VERDICT_OVER) {
+        be_over(ct);
+        return;
+    }
+    time_ms again_at = ct->ended_at + next_backoff(ct);
+    if (verdict == VERDICT_ALL && !is_handled) {
+        start_pod_restart_all(ct->pod, again_at - start->now);
+        return;
+    }
+    ct->again_at = again_at;
+    start_ct_touch(ct);
+    if (again_at <= start->now)
+        start_ct_again(ct);
+}
+
+/* ---- the end of a generation ---- */
+
+void start_ct_ended(struct start_ct *ct, enum container_event event, int code,
+                    enum start_reason why)
+{
+    struct start_pod *pod = ct->pod;
+    start_ct_move(ct, event);
+    start_ct_stop_probes(ct);
+    ct->is_running = ct->is_ending = ct->is_notified = false;
+    ct->timeout_at = ct->kill_at = TIME_NEVER;
+    ct->why = why;
+    ct->has_exited = event != CE_PREPARE_FAILED;
+    ct->exit_code = code;
+    ct->ended_at = pod->start->now;
+    start_ct_update_ready(ct);
+    if (pod->want != WANT_RUN)
+        start_ct_set_final(ct, true);
+    else if (!pod->is_restarting)
+        start_ct_decide(ct, false, false);
+    start_ct_spread(ct);
+    if (pod->want != WANT_RUN)
+        start_pod_go_on_ending(pod, ct);
+}
+
+static void keep_last(struct start_ct *ct)
+{
+    if (!ct->has_exited)
+        return;
+    ct->kept.last.generation = ct->generation;
+    ct->kept.last.exit_code = ct->exit_code;
+    ct->kept.last.why = ct->why;
+    ct->kept.last.started_at = ct->started_at;
+    ct->kept.last.ended_at = ct->ended_at;
+}
+
+void start_ct_again(struct start_ct *ct)
+{
+    assert(container_is_over(ct->state));
+    keep_last(ct);
+    ct->has_exited = false;
+    ct->exit_code = 0;
+    ct->why = WHY_NONE;
+    ct->started_at = ct->ready_at = ct->ended_at = 0;
+    ct->again_at = TIME_NEVER;
+    ct->kept.n_moves = 0;
+    start_ct_set_final(ct, false);
+    start_ct_move(ct, CE_AGAIN);
+    start_ct_update_ready(ct);
+    start_ct_begin(ct);
+}
+
+/* ---- all of them ---- */
+
+static void begin_to_end(struct start_ct *ct)
+{
+    ct->again_at = TIME_NEVER;
+    start_ct_set_final(ct, false);
+    start_ct_touch(ct);
+    if (ct->state == CT_PENDING)
+        start_ct_move(ct, CE_REBLOCKED);
+    if (container_has_process(ct->state))
+        start_ct_kill(ct, WHY_RESTARTING_ALL);
+}
+
+void start_pod_restart_all(struct start_pod *pod, time_ms delay_ms)
+{
+    struct start *start = pod->start;
+    pod->want = WANT_RUN;
+    pod->is_over = pod->has_init_failed = pod->has_main_run = false;
+    pod->kill_at = TIME_NEVER;
+    pod->init_at = 0;
+    time_ms at = start->now + (delay_ms > 0 ? delay_ms : 0);
+    /* Asked again while it waits: the later one may only hurry it. */
+    pod->again_at = pod->is_restarting && pod->again_at < at ? pod->again_at : at;
+    pod->is_restarting = true;
+    for (uint32_t i = 0; i < pod->n; i++)
+        begin_to_end(&pod->cts[i]);
+    if (!pod->is_starting) {
+        pod->is_starting = true;
+        start_pod_effect(pod, FX_WEIGHT);
+    }
+    start_pod_touch(pod);
+}
+
+void start_pod_go_on_restarting(struct start_pod *pod)
+{
+    if (pod->n_alive > 0 || pod->again_at > pod->start->now)
+        return;
+    pod->is_restarting = false;
+    pod->again_at = TIME_NEVER;
+    for (uint32_t i = 0; i < pod->n; i++) {
+        struct start_ct *ct = &pod->cts[i];
+        if (container_is_over(ct->state))
+            start_ct_again(ct);
+        else
+            start_ct_try(ct);
+    }
+}

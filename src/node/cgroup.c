@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The tree of one node in all hierarchies at once.
+ *
+ * 1. Everything lies below the group that we were started in, so that no pod ever has more than we
+ *    were given.
+ * 2. items[0] is the base: v2 where it is mounted, else the first of v1. All pods and leaves have a
+ *    group in it; its cgroup.procs is the truth about who is inside.
+ * 3. Groups are dear, a memory group more than all others together. In v1's memory and pids they
+ *    are made only for what has a limit there, in v1's cpu for each pod, and for leaves that are
+ *    weighed against each other. Who has none joins the nearest group above.
+ * 4. Nothing is kept in memory about pods: the directories are the state, hence a new supervisor
+ *    finds what a dead one has left.
+ * 5. A hierarchy that refuses us is left out; without any, calls succeed and do nothing. */
+#include "node/cgroup.h"
+#include "base/mem.h"
+#include "node/cgroup_internal.h"
+#include "os/fd.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define KILL_ROUNDS_MAX 10000
+#define WEIGHT_PER_CORE 100
+#define WEIGHT_MAX 10000
+
+static void hierarchy_done(struct cgroup_hierarchy *h)
+{
+    mem_free(h->own);
+    mem_free(h->dir);
+    *h = (struct cgroup_hierarchy){0};
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int apply(const struct cgroup_hierarchy *h, const char *dir,
+                 const struct cgroup_limits *limits, struct err *err)
+{
+    return h->is_v2 ? cgroup_v2_apply(dir, h->controllers, limits, err)
+                    : cgroup_v1_apply(dir, h->controllers, limits, err);
+}
+
+static void add_hint(struct str *why, int r, const char *own)
+{
+    if (r == -EACCES || r == -EPERM)
+        str_addf(why,
+                 "no right to make control groups in '%s'; have it delegated, for example: "
+                 "systemd-run --user --scope -p Delegate=yes muster up",
+                 own);
+    else
+        str_addf(why, "cannot make control groups in '%s': %s", own, strerror(-r));
+}
+
+static void hierarchy_name(struct cgroup_hierarchy *h, const struct cgroup_place *place,
+                           const char *name)
+{
+    scoped_str dir = {0};
+    h->own = mem_printf("%s%s", place->mount, place->own);
+    if (!is_directory(h->own)) {
+        mem_free(h->own);
+        h->own = mem_strdup(place->mount);
+    }
+    str_addf(&dir, "%s/muster.slice/", h->own);
+    cgroup_name_escape(name, &dir);
+    h->dir = str_take(&dir);
+}
+
+/* Which of its controllers we need: v2 counts CPU time and freezes by itself, and has taken first
+ * what it offers. */
+static unsigned still_wanted(const struct cgroup_tree *tree, unsigned controllers)
+{
+    bool has_v2 = tree->len > 0 && tree->items[0].is_v2;
+    for (size_t i = 0; i < tree->len; i++)
+        controllers &= ~tree->items[i].controllers;
+    return has_v2 ? controllers & CTL_LIMITS : controllers;
+}
+
+/* All pods together would else count as much as one busy process beside the slice. */
+static void slice_weigh(const struct cgroup_hierarchy *h, const char *slice)
+{
+    struct cgroup_limits limits = {.cpu_weight = WEIGHT_PER_CORE * sysconf(_SC_NPROCESSORS_ONLN)};
+    if (limits.cpu_weight > WEIGHT_MAX)
+        limits.cpu_weight = WEIGHT_MAX;
+    (void)apply(h, slice, &limits, NULL); /* goes without, less fair */
+}
+
+static int hierarchy_make(struct cgroup_hierarchy *h, struct str *why)
+{
+    scoped_free char *slice = mem_strndup(h->dir, (size_t)(strrchr(h->dir, '/') - h->dir));
+    bool is_fresh = mkdir(slice, 0755) == 0; /* else somebody has set it to his taste */
+    int r = cgroup_dir_make(h->dir);
+    if (r < 0)
+        return r;
+    if (access(h->dir, W_OK) < 0)
+        return -errno; /* it was there before, and is not ours */
+    if (h->is_v2)
+        h->controllers = cgroup_v2_enable(h, why);
+    if (is_fresh)
+        slice_weigh(h, slice);
+    return 0;
+}
+
+static void is_not_empty(void *arg, const char *name)
+{
+    (void)name;
+    *(bool *)arg = true;
+}
+
+/* Takes a hierarchy into the tree when it is of use and we may make groups in it. */
+static void tree_add(struct cgroup_tree *tree, const struct cgroup_place *place, const char *name,
+                     struct str *why)
+{
+    struct cgroup_hierarchy h = {.is_v2 = place->is_v2, .is_aside = place->is_aside};
+    h.controllers = still_wanted(tree, place->controllers);
+    if (!h.is_v2 && !h.controllers)
+        return;
+    hierarchy_name(&h, place, name);
+    int r = hierarchy_make(&h, why);
+    if (r < 0) {
+        if (why->len == 0)
+            add_hint(why, r, h.own);
+        hierarchy_done(&h);
+        return;
+    }
+    h.is_always = tree->len == 0 || (h.controllers & ~(unsigned)(CTL_MEMORY | CTL_PIDS));
+    cgroup_dir_each(h.dir, is_not_empty, &h.is_used);
+    tree->items[tree->len++] = h;
+}
+
+static const struct cgroup_hierarchy *with(const struct cgroup_tree *tree, unsigned controller)
+{
+    for (size_t i = 0; i < tree->len; i++)
+        if (tree->items[i].controllers & controller)
+            return &tree->items[i];
+    return NULL;
+}
+
+static void tree_learn(struct cgroup_tree *tree, struct str *why)
+{
+    const struct cgroup_hierarchy *cpu = with(tree, CTL_CPU);
+    const struct cgroup_hierarchy *base = tree->len > 0 ? &tree->items[0] : NULL;
+    tree->can = (struct cgroup_can){
+        .is_there = base != NULL,
+        .cpu = cpu != NULL,
+        .cpu_max = cpu && (cgroup_file_is_there(cpu->dir, "cpu.max") ||
+                           cgroup_file_is_there(cpu->dir, "cpu.cfs_quota_us")),
+        .memory = with(tree, CTL_MEMORY) != NULL,
+        .pids = with(tree, CTL_PIDS) != NULL,
+        .kill = base && base->is_v2 && cgroup_file_is_there(base->dir, "cgroup.kill"),
+        .events = base && base->is_v2 && cgroup_file_is_there(base->dir, "cgroup.events"),
+    };
+    if (why->len == 0 && !base)
+        str_add(why, "no control groups are mounted here");
+    if (why->len == 0 && !(tree->can.cpu && tree->can.memory && tree->can.pids))
+        str_addf(why, "no controller for%s%s%s", tree->can.cpu ? "" : " cpu",
+                 tree->can.memory ? "" : " memory", tree->can.pids ? "" : " pids");
+}
+
+struct cgroup_tree *cgroup_tree_open_in(const char *proc, const char *root, const char *name,
+                                        struct str *why)
+{
+    struct cgroup_tree *tree = mem_zalloc(sizeof(*tree));
+    scoped_str mounts = {0}, self = {0}, trouble = {0};
+    struct cgroup_places places = {0};
+    cgroup_file_read(proc, "self/mountinfo", &mounts);
+    cgroup_file_read(proc, "self/cgroup", &self);
+    if (root)
+        cgroup_places_parse(str_text(&mounts), str_text(&self), root, name, &places);
+    for (size_t i = 0; i < places.len; i++)
+        tree_add(tree, &places.items[i], name, &trouble);
+    cgroup_places_done(&places);
+    tree_learn(tree, &trouble);
+    if (why)
+        str_add(why, str_text(&trouble));
+    return tree;
+}
+
+struct cgroup_tree *cgroup_tree_open(const char *root, const char *name, struct str *why)
+{
+    return cgroup_tree_open_in("/proc", root, name, why);
+}
+
+void cgroup_tree_close(struct cgroup_tree *tree)
+{
+    if (!tree)
+        return;
+    for (size_t i = 0; i < tree->len; i++)
+        hierarchy_done(&tree->items[i]);
+    mem_free(tree);
+}
+
+struct cgroup_can cgroup_can(const struct cgroup_tree *tree)
+{
+    return tree->can;
+}
+
+/* Which controllers a leaf needs a group of its own for. */
+static unsigned wanted_by(const struct cgroup_limits *limits)
+{
+    return (limits->cpu_weight || limits->cpu_max_milli ? CTL_CPU : 0U) |
+           (limits->memory_bytes ? CTL_MEMORY : 0U) | (limits->pids ? CTL_PIDS : 0U);
+}
+
+/* The leaf must be in the base, and where its CPU time is counted or its processes are frozen. */
+static bool wants_leaf(const struct cgroup_tree *tree, const struct cgroup_hierarchy *h,
+                       const struct cgroup_limits *limits)
+{
+    return h == &tree->items[0] ||
+           (h->controllers & (wanted_by(limits) | CTL_CPUACCT | CTL_FREEZER));
+}
+
+static int group_make(const char *path, struct err *err)
+{
+    int r = cgroup_dir_make(path);
+    return r < 0 ? err_set(err, r, "make control group '%s': %s", path, strerror(-r)) : 0;
+}
+
+int cgroup_pod_make(struct cgroup_tree *tree, const char *pod, const struct cgroup_limits *limits,
+                    struct err *err)
+{
+    scoped_str path = {0};
+    for (size_t i = 0; i < tree->len; i++) {
+        struct cgroup_hierarchy *h = &tree->items[i];
+        if (!h->is_always && !(h->controllers & wanted_by(limits)))
+            continue;
+        h->is_used = true;
+        cgroup_path(h, pod, NULL, &path);
+        int r = group_make(str_text(&path), err);
+        if (r < 0)
+            return r;
+        if (h->is_v2)
+            cgroup_v2_hand_down(str_text(&path), h->controllers);
+        r = apply(h, str_text(&path), limits, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int cgroup_pod_weigh(struct cgroup_tree *tree, const char *pod, int64_t cpu_weight, struct err *err)
+{
+    const struct cgroup_hierarchy *h = with(tree, CTL_CPU);
+    struct cgroup_limits limits = {.cpu_weight = cpu_weight};
+    scoped_str path = {0};
+    if (!h)
+        return 0;
+    cgroup_path(h, pod, NULL, &path);
+    return apply(h, str_text(&path), &limits, err);
+}
+
+void cgroup_pod_remove(struct cgroup_tree *tree, const char *pod)
+{
+    scoped_str path = {0};
+    for (size_t i = tree->len; i-- > 0;) {
+        if (!tree->items[i].is_used)
+            continue;
+        cgroup_path(&tree->items[i], pod, NULL, &path);
+        (void)cgroup_dir_remove(str_text(&path)); /* what is still used stays */
+    }
+}
+
+int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
+                     const struct cgroup_limits *limits, struct err *err)
+{
+    scoped_str path = {0};
+    for (size_t i = 0; i < tree->len; i++) {
+        struct cgroup_hierarchy *h = &tree->items[i];
+        if (!wants_leaf(tree, h, limits))
+            continue;
+        h->is_used = true;
+        cgroup_path(h, pod, leaf, &path);
+        int r = group_make(str_text(&path), err);
+        if (r == 0)
+            r = apply(h, str_text(&path), limits, err);
+        if (r < 0)
+            return r;
+        /* One victim of many would leave a container that only looks alive; before 4.19 there is
+         * no such file. */
+        if (h->is_v2 && (h->controllers & CTL_MEMORY) && limits->memory_bytes > 0)
+            (void)cgroup_file_write(str_text(&path), "memory.oom.group", "1");
+    }
+    return 0;
+}
+
+/* The nearest group that a process of the leaf belongs into; false when the hierarchy has none. */
+static bool nearest(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
+                    struct str *ret_path)
+{
+    cgroup_path(h, pod, leaf, ret_path);
+    if (access(str_text(ret_path), F_OK) == 0)
+        return true;
+    cgroup_path(h, pod, NULL, ret_path);
+    return access(str_text(ret_path), F_OK) == 0;
+}
+
+void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *leaf,
+                      struct cgroup_door *ret_door)
+{
+    scoped_str path = {0};
+    size_t n = 0;
+    *ret_door = (struct cgroup_door){0};
+    for (size_t i = 0; i < tree->len; i++) {
+        const struct cgroup_hierarchy *h = &tree->items[i];
+        if (!h->is_used || !nearest(h, pod, leaf, &path))
+            continue;
+        if (h->is_v2)
+            ret_door->v2 = mem_strdup(str_text(&path));
+        else
+            ret_door->join[n++] = mem_printf("%s/cgroup.procs", str_text(&path));
+    }
+}
+
+void cgroup_door_done(struct cgroup_door *door)
+{
+    mem_free(door->v2);
+    for (size_t i = 0; i < ARRAY_LEN(door->join); i++)
+        mem_free(door->join[i]);
+    *door = (struct cgroup_door){0};
+}
+
+/* False when there is no such leaf. */
+static bool base_path(const struct cgroup_tree *tree, const char *pod, const char *leaf,
+                      struct str *ret_path)
+{
+    if (tree->len == 0)
+        return false;
+    cgroup_path(&tree->items[0], pod, leaf, ret_path);
+    return access(str_text(ret_path), F_OK) == 0;
+}
+
+bool cgroup_leaf_is_populated(struct cgroup_tree *tree, const char *pod, const char *leaf)
+{
+    scoped_str path = {0};
+    if (!base_path(tree, pod, leaf, &path))
+        return false;
+    if (tree->can.events)
+        return cgroup_file_field(str_text(&path), "cgroup.events", "populated") > 0;
+    struct cgroup_pids pids = {0};
+    cgroup_pids_of(str_text(&path), &pids);
+    bool is_populated = pids.list.len > 0;
+    vec_done(&pids.list);
+    return is_populated;
+}
+
+static bool was_seen(const struct cgroup_pids *pids, cgroup_pid pid)
+{
+    for (size_t i = 0; i < pids->list.len; i++)
+        if (pids->list.items[i] == pid)
+            return true;
+    return false;
+}
+
+/* Kills who is there; returns how many were not there the last time. */
+static size_t kill_round(const char *dir, struct cgroup_pids *last)
+{
+    struct cgroup_pids now = {0};
+    size_t fresh = 0;
+    cgroup_pids_of(dir, &now);
+    for (size_t i = 0; i < now.list.len; i++) {
+        cgroup_pid pid = now.list.items[i];
+        if (pid == (cgroup_pid)getpid())
+            continue;
+        fresh += !was_seen(last, pid);
+        (void)kill(pid, SIGKILL); /* may have ended by itself */
+    }
+    vec_done(&last->list);
+    *last = now;
+    return fresh;
+}
+
+/* Frozen processes do not fork while we go through them. Without a freezer the rounds go on until
+ * one finds nobody new: the rest has its signal and only has to die. */
+static int kill_one_by_one(const struct cgroup_tree *tree, const char *pod, const char *leaf)
+{
+    const struct cgroup_hierarchy *base = &tree->items[0];
+    const struct cgroup_hierarchy *freezer = with(tree, CTL_FREEZER);
+    scoped_str dir = {0}, cold = {0};
+    struct cgroup_pids last = {0};
+    const char *file = base->is_v2 ? "cgroup.freeze" : "freezer.state";
+    cgroup_path(base, pod, leaf, &dir);
+    cgroup_path(freezer ? freezer : base, pod, leaf, &cold);
+    (void)cgroup_file_write(str_text(&cold), file, base->is_v2 ? "1" : "FROZEN");
+    int rounds = 0;
+    while (kill_round(str_text(&dir), &last) > 0 && rounds < KILL_ROUNDS_MAX)
+        rounds++;
+    (void)cgroup_file_write(str_text(&cold), file, base->is_v2 ? "0" : "THAWED");
+    vec_done(&last.list);
+    return rounds < KILL_ROUNDS_MAX ? 0 : -EBUSY;
+}
+
+int cgroup_leaf_kill(struct cgroup_tree *tree, const char *pod, const char *leaf)
+{
+    scoped_str path = {0};
+    if (!base_path(tree, pod, leaf, &path))
+        return 0;
+    if (tree->can.kill && cgroup_file_write(str_text(&path), "cgroup.kill", "1") == 0)
+        return 0;
+    return kill_one_by_one(tree, pod, leaf);
+}
+
+bool cgroup_leaf_remove(struct cgroup_tree *tree, const char *pod, const char *leaf)
+{
+    scoped_str path = {0};
+    bool is_gone = true;
+    /* The base goes last: as long as it is there a new supervisor finds the leaf. */
+    for (size_t i = tree->len; i-- > 0;) {
+        if (!tree->items[i].is_used || (i == 0 && !is_gone))
+            continue;
+        cgroup_path(&tree->items[i], pod, leaf, &path);
+        is_gone = cgroup_dir_remove(str_text(&path)) && is_gone;
+    }
+    return is_gone;
+}
+
+int cgroup_leaf_events(struct cgroup_tree *tree, const char *pod, const char *leaf)
+{
+    scoped_str path = {0};
+    char text[128];
+    if (!tree->can.events || !base_path(tree, pod, leaf, &path))
+        return -1;
+    str_add(&path, "/cgroup.events");
+    scoped_fd fd = open(str_text(&path), O_RDONLY | O_CLOEXEC);
+    /* Only a read arms it: unread, it would be ready at once. */
+    if (fd < 0 || read(fd, text, sizeof(text)) < 0)
+        return -1;
+    return fd_take(&fd);
+}
