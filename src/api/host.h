@@ -22,6 +22,7 @@ struct host_guest {
     void (*metrics)(void *arg, struct str *out);
     /* What pods use, after open; NULL: it does not measure. Lives as long as the guest. */
     const struct usage_source *(*usage)(void *arg);
+    const struct log_source *(*logs)(void *arg); /* of its containers; may be NULL */
     void *arg;
 };
 
