@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "api/logport.h"
 #include "api/token.h"
 #include "control/manager.h"
 #include "control/usage.h"
@@ -22,6 +23,7 @@ struct api_options {
     /* For metrics.k8s.io; NULL: nobody measures, there is no such group. Stays
      * where it is. */
     const struct usage_source *usage;
+    const struct log_source *logs; /* NULL: there are none */
 };
 int api_new(const struct api_options *options, struct api **ret_api, struct err *err);
 void api_free(struct api *api);        /* after the http_server, so that no stream is left */

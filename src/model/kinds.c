@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All kinds, and how to find one. A handful: a walk over the list is as fast as any index. */
 #include "model/kind.h"
-#include <stdio.h>
+#include <assert.h>
+#include <string.h>
 #include <strings.h>
 
 const struct kind *const KINDS[] = {
@@ -55,8 +56,14 @@ const struct kind *kind_of_resource(const char *group, const char *version, cons
 
 const char *kind_api_version(const struct kind *kind, char out[128])
 {
-    const char *slash = kind->group[0] == '\0' ? "" : "/";
-    (void)snprintf(out, 128, "%s%s%s", kind->group, slash, kind->version);
+    size_t group = strlen(kind->group), version = strlen(kind->version);
+    assert(group + version + 2 <= 128);
+    char *end = out;
+    if (group > 0) {
+        end = mempcpy(end, kind->group, group);
+        *end++ = '/';
+    }
+    memcpy(end, kind->version, version + 1);
     return out;
 }
 
