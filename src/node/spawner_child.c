@@ -266,6 +266,7 @@ static bool free_one(void *arg, const char *key, void *value)
 void spawner_children_done(struct spawner_children *children)
 {
     loop_timer_clear(children->loop, &children->sweep);
+    children->is_sweep_due = false;
     spawner_children_bury(children);
     (void)map_each(children->by_id, free_one, NULL);
     map_free(children->by_id);

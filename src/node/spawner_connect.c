@@ -203,6 +203,14 @@ static void wait_for(int fd, short events, int wait_ms)
         ;
 }
 
+static bool is_no_more(void *arg, const char *key, void *value)
+{
+    const struct held *held = value;
+    (void)arg;
+    (void)key;
+    return held->state == HELD_ENDED || held->is_adopted;
+}
+
 void connect_close(struct spawner *spawner, bool quit)
 {
     struct spawn_order order = {.type = SPAWN_QUIT};
@@ -213,7 +221,7 @@ void connect_close(struct spawner *spawner, bool quit)
            clock_monotonic() < until)
         wait_for(spawner->link.fd, POLLOUT, CLOSE_MS);
     link_drop(spawner);
-    if (quit && spawner->helper_pidfd >= 0)
+    if (quit && spawner->helper_pidfd >= 0 && map_each(spawner->held, is_no_more, NULL))
         wait_for(spawner->helper_pidfd, POLLIN, CLOSE_MS); /* so that no zombie stays behind */
     helper_release(spawner);
     loop_timer_clear(spawner->options.loop, &spawner->retry);
