@@ -35,9 +35,9 @@ static void fill_requests(yyjson_mut_doc *doc, yyjson_mut_val *container)
     {
         const char *name = yyjson_mut_get_str(key);
         quantity amount;
-        if (!resources_amount(limit, &amount))
-            continue; /* one report of a wrong limit is enough */
-        if (yyjson_mut_obj_get(requests, name) == NULL)
+        if (yyjson_mut_obj_get(requests, name) != NULL)
+            continue;
+        if (resources_amount(limit, &amount)) /* one report of a wrong limit is enough */
             json_mut_put(doc, requests, name, yyjson_mut_val_mut_copy(doc, limit));
     }
 }

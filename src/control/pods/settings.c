@@ -3,21 +3,17 @@
 #include "base/quantity.h"
 #include "model/percent.h"
 
-#define SECOND_MS 1000
-#define MINUTE_MS (60 * SECOND_MS)
+#define MINUTE_MS 60000
 
 void node_settings_default(struct node_settings *settings, double cores)
 {
     *settings = (struct node_settings){
-        .start = {.backoff_first_ms = 10 * SECOND_MS,
-                  .backoff_max_ms = 5 * MINUTE_MS,
-                  .backoff_reset_ms = 10 * MINUTE_MS},
         .start_timeout_ms = 5 * MINUTE_MS,
         .starting_weight = 0.25,
         .log_bytes = 10 << 20,
         .log_files = 5,
     };
-    gate_settings_default(&settings->start.gate, cores);
+    start_settings_default(&settings->start, cores);
 }
 
 /* ---- reading ---- */

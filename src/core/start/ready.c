@@ -106,12 +106,22 @@ static void become_ready(struct start_ct *ct)
     start_ct_spread(ct);
 }
 
+/* From here on a sidecar that dies holds nobody back, one that is dead just now neither. */
+static void note_main_run(struct start_pod *pod)
+{
+    if (pod->has_main_run || pod->is_restarting)
+        return;
+    pod->has_main_run = true;
+    pod->init_at = pod->n_init;
+    start_pod_review(pod);
+}
+
 void start_ct_ran(struct start_ct *ct)
 {
     ct->is_running = true;
     ct->started_at = ct->pod->start->now;
     if (ct->spec.role == START_MAIN)
-        ct->pod->has_main_run = !ct->pod->is_restarting;
+        note_main_run(ct->pod);
     start_ct_touch(ct);
     if (ct->is_ending)
         return;

@@ -570,6 +570,13 @@ static void test_stale_answers_are_ignored(void **state)
     expect(&kit, "");
     assert_state(&kit, 'a', CT_STARTING, WHY_NONE);
     assert_int_equal(kit_view(&kit, 'a').started_at, 0);
+    uint64_t old = kit.tickets[0][PROBE_LIVENESS];
+    runs(&kit, 'a');
+    passes(&kit, 0);
+    expect(&kit, "ask a liveness"); /* an answer is awaited, but not that one */
+    start_answer(kit.start, kit.pod, old, true, kit.now);
+    expect(&kit, "");
+    assert_state(&kit, 'a', CT_STARTING, WHY_NONE);
     kit_close(&kit);
 }
 
