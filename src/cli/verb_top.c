@@ -226,6 +226,33 @@ static void draw(const struct top *top, const struct str *table, struct str *out
 
 /* ---- asking ---- */
 
+/* A server that measures nothing does not know the address at all. */
+static int no_such_group(struct top *top)
+{
+    struct err err = {0};
+    (void)err_set(&err, -ENOENT, "this server does not measure what is used");
+    (void)err_hint(&err, "only one that runs pods itself does: muster up without --no-node");
+    return cli_error(top->cli, CLI_FAILED, &err);
+}
+
+static int ask(struct top *top, const char *url, yyjson_doc **ret_doc)
+{
+    struct client_response res = {0};
+    struct err err = {0};
+    int exit_code = cli_call(top->cli, &(struct request){.target = url}, &res);
+    if (exit_code != CLI_OK)
+        return exit_code;
+    struct sv body = {str_text(&res.body), res.body.len};
+    if (res.status == 404 && top->name == NULL)
+        exit_code = no_such_group(top);
+    else if (res.status > 299)
+        exit_code = cli_refusal(top->cli, res.status, body);
+    else if (json_parse(body, ret_doc, &err) < 0)
+        exit_code = cli_error(top->cli, CLI_FAILED, &err);
+    client_response_done(&res);
+    return exit_code;
+}
+
 static int fetch(struct top *top, yyjson_doc **ret_doc)
 {
     const char *selector = opt_get(&top->cli->opts, "selector");
@@ -237,7 +264,7 @@ static int fetch(struct top *top, yyjson_doc **ret_doc)
         target_collection(top->kind, ns, &url);
     if (selector != NULL)
         target_query(&url, "labelSelector", selector);
-    return cli_fetch(top->cli, &(struct request){.target = str_text(&url)}, ret_doc);
+    return ask(top, str_text(&url), ret_doc);
 }
 
 static int fetch_nodes(struct top *top)

@@ -242,7 +242,7 @@ static void reconcile_orphan(struct control *control, const char *key)
     struct sv rest = sv_of(key);
     struct sv ns = sv_cut(&rest, '/');
     scoped_free char *space = mem_strndup(ns.ptr, ns.len);
-    const struct obj *pod = cache_get(control_world(control)->cache, &KIND_POD, space, rest.ptr);
+    struct obj *pod = cache_get(control_world(control)->cache, &KIND_POD, space, rest.ptr);
     if (pod == NULL || !is_orphan(control, pod))
         return;
     struct member member = {.uid = (char *)pod->meta.uid, .name = (char *)pod->meta.name};
@@ -257,7 +257,7 @@ static void job_reconcile(struct control *control, const char *key)
         reconcile_orphan(control, key);
         return;
     }
-    const struct obj *job = cache_by_uid(control_world(control)->cache, key);
+    struct obj *job = cache_by_uid(control_world(control)->cache, key);
     if (job == NULL || job->kind != &KIND_JOB)
         return;
     struct look look = {.control = control,

@@ -103,7 +103,7 @@ struct look { /* one reconciliation */
     struct control *control;
     struct jobs *jobs;
     struct job_state *state;
-    const struct obj *job;
+    struct obj *job;
     yyjson_val *spec, *status;
     time_ms now;
     bool is_ending; /* the status says how it will end */

@@ -183,7 +183,7 @@ static void create_one(struct look *look, int64_t index)
     json_mut_set(write->doc, root, "metadata.generateName", yyjson_mut_strcpy(write->doc, prefix));
     json_mut_set(write->doc, root, "metadata.name", yyjson_mut_strcpy(write->doc, name));
     vec_push(&look->state->created, take_ptr(name));
-    control_write(look->control, write);
+    control_write_about(look->control, write, look->job, "FailedCreate");
 }
 
 void look_create(struct look *look, int64_t count)

@@ -100,7 +100,8 @@ struct type {
     /* What the table cannot say, e.g. "exactly one of". Called after the fields were checked, with
      * the path of `c` at this value; old is NULL on create. */
     void (*check)(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old);
-    /* Defaults that depend on other fields; called after the table's. */
+    /* Defaults that depend on other fields; called after the table's. What it sets are new
+     * values of `doc`: it edits none in place and removes none. */
     void (*fill)(yyjson_mut_doc *doc, yyjson_mut_val *val);
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Invariants:
- *  1. an entry is in its kind's tree and hash, in the UID hash, and once in the list of each owner
- * it names, all or none;
+ *  1. an entry is in its kind's tree and hash, in the UID hash, and once in the list of each
+ *     owner it names, all or none;
  *  2. the UID by which an entry is found is that of its object, so replacing the object re-keys the
  *     entry before the old object may go; namespace and name are the entry's own.
  * The tree is for going through the objects in order. One is found by the hash: in a tree of twenty

@@ -31,6 +31,13 @@ def muster_says(n, *words, code=0):
     return done.stdout, done.stderr
 
 
+def wait_logs(n, thing, text, *names, generation=1):
+    """Until the containers have printed this: they are ready before that."""
+    for name in names:
+        wait_until(lambda: n.log(thing, name, generation) == text.format(name),
+                   f"{name} prints {text}")
+
+
 def has_ended(thing, name="c"):
     return "terminated" in statuses(thing).get(name, {}).get("state", {})
 
@@ -102,7 +109,9 @@ def a_restarted_container_has_a_log_of_each_life(n):
     flag = n.scratch("flag")
     n.create(pod("again", container("c", f"if [ ! -f {flag} ]; then echo first; : > {flag}; "
                                          "exit 1; fi; echo second; exec sleep 1000")))
-    n.wait("again", lambda p: statuses(p).get("c", {}).get("restartCount") == 1 and is_ready(p))
+    thing = n.wait("again", lambda p: statuses(p).get("c", {}).get("restartCount") == 1 and
+                   is_ready(p))
+    wait_logs(n, thing, "second\n", "c", generation=2)
     equal(n.kubectl("logs", "again"), "second\n")
     equal(n.kubectl("logs", "again", "--previous"), "first\n")
     equal(muster_says(n, "again", "--previous")[0], "first\n")
@@ -125,15 +134,17 @@ def following_ends_with_the_life_that_was_followed(n):
 @cases
 def several_containers_and_pods(n):
     for name in ("m-1", "m-2"):
-        n.run(labelled(pod(name, container("a", "echo from a; exec sleep 1000"),
-                           container("b", "echo from b; exec sleep 1000"),
-                           inits=[container("i", "echo from i")]), app="many"))
+        thing = n.run(labelled(pod(name, container("a", "echo from a; exec sleep 1000"),
+                                   container("b", "echo from b; exec sleep 1000"),
+                                   inits=[container("i", "echo from i")]), app="many"))
+        wait_logs(n, thing, "from {}\n", "a", "b")
     said = n.kubectl.refused("logs", "m-1", "-c", "nobody")
     contains(said, "container nobody is not valid for pod m-1")
     said = n.api.refused(400, "GET", f"{PODS}/m-1/log")["message"]
     equal(said, "a container name must be specified for pod m-1, choose one of: [a b] or one of "
                 "the init containers: [i]")
-    equal(n.kubectl("logs", "m-1", "--all-containers").splitlines(), ["from i", "from a", "from b"])
+    equal(sorted(n.kubectl("logs", "m-1", "--all-containers").splitlines()),
+          ["from a", "from b", "from i"])
     lines = n.kubectl("logs", "-l", "app=many", "--all-containers", "--prefix").splitlines()
     wanted = [f"[pod/{p}/{c}] from {c}" for p in ("m-1", "m-2") for c in "iab"]
     equal(sorted(lines), sorted(wanted))

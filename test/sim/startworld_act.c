@@ -138,6 +138,7 @@ static struct start_adopted record_of(const struct sw_ct *ct)
 static void adopt_ct(struct sw_ct *ct, const struct start_adopted *was)
 {
     ct->is_told = ct->is_killed = false;
+    ct->is_exit_seen = true;
     ct->fails = 0;
     ct->state = CT_DOWNLOADING;
     if (!was->is_known)

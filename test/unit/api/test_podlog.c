@@ -322,7 +322,7 @@ static void test_follow(void **state)
 {
     struct stage *stage = *state;
     struct log_name name = name_of(stage, "marked", "b", 1);
-    scoped_free char *path = begin_log(stage, &name, "begin\n");
+    mem_free(begin_log(stage, &name, "begin\n"));
     set_status(stage, "marked", "{'name':'b','restartCount':0," RUNNING "}");
     struct ask ask = {.req = {.target = PODS "/marked/log?follow=true"}};
     ask_start(stage, &ask);

@@ -19,6 +19,7 @@
 #define ALLOCATABLE                                                                                \
     LIST("{\"metadata\":{\"name\":\"one\"},\"status\":{\"allocatable\":{\"cpu\":\"4\",\"memory\":" \
          "\"8Gi\"}}},{\"metadata\":{\"name\":\"two\"}}")
+#define NOT_FOUND "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"gone\",\"code\":404}"
 #define DOWN                                                                                       \
     "{\"kind\":\"Status\",\"reason\":\"ServiceUnavailable\",\"message\":\"nothing is measured "    \
     "here\",\"code\":503}"
@@ -104,6 +105,20 @@ static const struct scene SCENES[] = {
      NULL,
      NULL,
      true},
+    {"a server that does not measure",
+     {"top", "-A"},
+     {{"GET", GROUP "/pods", NULL, 404, NOT_FOUND}},
+     1,
+     "",
+     "error: this server does not measure what is used\n"
+     "hint: only one that runs pods itself does: muster up without --no-node\n"},
+    {"a pod that does not exist",
+     {"top", "pods", "x"},
+     {{"GET", PODS "/x", NULL, 404, NOT_FOUND}},
+     1,
+     "",
+     "Error from server (NotFound): gone\n"},
+    {"an answer that is none", {"top"}, {{"GET", PODS, NULL, 200, "<html>"}}, 1, "", NULL},
     {"what is not measured", {"top", "jobs"}, {{0}}, 2, "", NULL},
     {"what does not exist", {"top", "pdos"}, {{0}}, 2, "", NULL},
     {"a name and a selector", {"top", "pods", "a", "-l", "b=c"}, {{0}}, 2, "", NULL},

@@ -648,6 +648,20 @@ static void test_orphan(void **state)
     sim_free(sim);
 }
 
+/* A pod that the store does not take is told about, and tried again. */
+static void test_refused_pod(void **state)
+{
+    (void)state;
+    struct sim *sim = open_job_as("j", "", PLACED ",'schedulingGates':[{'name':'x/y'}]");
+    stage_run(sim, SECOND);
+    assert_int_equal(pods(sim), 0);
+    assert_int_equal(events(sim, "FailedCreate"), 1);
+    assert_int_equal(events(sim, "SuccessfulCreate"), 0);
+    struct obj *event = cache_first(sim_store(sim)->cache, &KIND_EVENT, "default");
+    assert_true(json_int_at(event->root, "count", 0) > 1);
+    sim_free(sim);
+}
+
 /* ---- many ---- */
 
 static struct sim *open_many(int count)
@@ -723,6 +737,7 @@ int main(void)
         cmocka_unit_test(test_ttl),
         cmocka_unit_test(test_deleted_job),
         cmocka_unit_test(test_orphan),
+        cmocka_unit_test(test_refused_pod),
         cmocka_unit_test(test_linear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
