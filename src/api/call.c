@@ -155,6 +155,17 @@ static const char *part(const struct call *call, size_t i)
     return i < call->part_count ? call->parts[i] : "";
 }
 
+static bool is_served(const struct api *api, const struct kind *kind)
+{
+    return kind != NULL && (!kind_is_reading(kind) || api->options.usage != NULL);
+}
+
+const struct kind *api_kind(const struct api *api, size_t index)
+{
+    const struct kind *kind = kind_served(index);
+    return is_served(api, kind) ? kind : NULL; /* readings come last */
+}
+
 /* /api/v1/..., /apis/GROUP/VERSION/...; false: no such resource. */
 static bool find_target(struct call *call)
 {
@@ -171,7 +182,8 @@ static bool find_target(struct call *call)
     call->kind = kind_of_resource(group, version, part(call, at));
     call->name = part(call, at + 1);
     call->sub = part(call, at + 2);
-    if (call->kind == NULL || call->part_count > at + 3 || (scoped && !call->kind->namespaced))
+    if (!is_served(call->api, call->kind) || call->part_count > at + 3 ||
+        (scoped && !call->kind->namespaced))
         return false;
     /* A namespaced object has no address without its namespace. */
     return !(call->kind->namespaced && !scoped && *call->name != '\0');
@@ -196,7 +208,7 @@ static bool find_verb(struct call *call)
         call->verb = named ? VERB_DELETE : VERB_DELETE_MANY;
     else
         return false;
-    return true;
+    return call->verb == VERB_GET || strcmp(call->sub, "log") != 0;
 }
 
 static bool sub_exists(const struct call *call)
@@ -207,16 +219,26 @@ static bool sub_exists(const struct call *call)
         return call->kind->has_status;
     if (strcmp(call->sub, "scale") == 0)
         return call->kind->scale != NULL;
-    if (strcmp(call->sub, "binding") == 0)
+    if (strcmp(call->sub, "binding") == 0 || strcmp(call->sub, "log") == 0)
         return call->kind == &KIND_POD;
     return strcmp(call->sub, "finalize") == 0 && call->kind == &KIND_NAMESPACE;
+}
+
+/* What is measured can be neither changed nor watched. */
+static bool verb_exists(const struct call *call)
+{
+    bool reads = call->verb == VERB_GET || call->verb == VERB_LIST;
+    return reads || !kind_is_reading(call->kind);
 }
 
 static void run_verb(struct call *call)
 {
     switch (call->verb) {
     case VERB_GET:
-        read_get(call);
+        if (strcmp(call->sub, "log") == 0)
+            podlog_start(call);
+        else
+            read_get(call);
         return;
     case VERB_LIST:
         read_list(call);
@@ -248,7 +270,7 @@ static void resource_answer(struct call *call)
         call_not_found(call);
         return;
     }
-    if (!find_verb(call)) {
+    if (!find_verb(call) || !verb_exists(call)) {
         status_set(&status, 405, "MethodNotAllowed",
                    "the server does not allow this method on the requested resource");
         call_refuse(call, &status);
@@ -258,7 +280,10 @@ static void resource_answer(struct call *call)
         call_refuse(call, &status);
         return;
     }
-    run_verb(call);
+    if (kind_is_reading(call->kind))
+        usage_answer(call);
+    else
+        run_verb(call);
 }
 
 /* ---- the front door ---- */
@@ -337,6 +362,7 @@ int api_new(const struct api_options *options, struct api **ret_api, struct err 
     api->loop = options->loop;
     api->store = options->store;
     LIST_INIT(&api->streams);
+    LIST_INIT(&api->log_streams);
     loop_task_init(&api->log_flush, flush_log, api);
     api->openapi = map_new();
     int r = options->access_log ? access_log_open(options->access_log, &api->log, err) : 0;

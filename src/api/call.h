@@ -47,19 +47,25 @@ struct api_metrics {
     uint64_t watches_dropped;
 };
 
-struct stream; /* one watch being served */
+struct stream;     /* one watch being served */
+struct log_stream; /* one log being served */
 
 struct api {
     struct api_options options;
     struct loop *loop;
     struct store *store;
     LIST_HEAD(, stream) streams;
+    LIST_HEAD(, log_stream) log_streams;
     struct api_metrics metrics;
     struct access_log *log;
     struct loop_task log_flush;
     uint64_t streams_begun;
     struct map *openapi; /* group version to struct buf, made on first use */
 };
+
+/* What this server serves, one after the other, NULL at the end: readings only if somebody
+ * measures. */
+const struct kind *api_kind(const struct api *api, size_t index);
 
 const char *call_param(const struct call *call, const char *name); /* NULL when absent */
 bool call_flag(const struct call *call, const char *name);         /* "true" or "1" */
@@ -81,7 +87,10 @@ void misc_answer(struct call *call);      /* health, version, metrics */
 void read_get(struct call *call);
 void read_list(struct call *call);
 void watch_start(struct call *call);
+void podlog_start(struct call *call); /* /log of a pod */
+void podlog_end_all(struct api *api);
 void change_answer(struct call *call); /* create, update, patch, delete */
+void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures */
 
 /* May this identity do this? False: *status says why not. Rights that depend on what a write
  * changes are asked for again by change_admit(). */

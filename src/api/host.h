@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "api/logport.h"
 #include "base/err.h"
 #include "control/manager.h"
+#include "control/usage.h"
 #include "os/loop.h"
 #include "store/store.h"
 
@@ -18,13 +20,17 @@ struct host_guest {
     void (*stop)(void *arg, void (*done)(void *done_arg), void *done_arg);
     void (*close)(void *arg); /* after the controllers; also when open() failed */
     void (*metrics)(void *arg, struct str *out);
+    /* What pods use, after open; NULL: it does not measure. Lives as long as the guest. */
+    const struct usage_source *(*usage)(void *arg);
+    const struct log_source *(*logs)(void *arg); /* of its containers; may be NULL */
     void *arg;
 };
 
 struct host_options {
-    const char *data;      /* directory; made when missing */
-    const char *listen;    /* "127.0.0.1:0" */
-    size_t window_changes; /* 0: the default */
+    const char *data;               /* directory; made when missing */
+    const char *listen;             /* "127.0.0.1:0" */
+    size_t window_changes;          /* 0: the default */
+    const struct log_source *logs;  /* of containers; NULL: none; must live as long as the host */
     const struct host_guest *guest; /* or NULL; must live as long as the host */
 };
 int host_start(struct loop *loop, const struct host_options *options, struct host **ret_host,

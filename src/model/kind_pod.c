@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kind.h"
 #include "model/podcells.h"
+#include "model/podnotes.h"
 #include "model/podspec.h"
 #include "model/rules.h"
 
@@ -179,6 +180,7 @@ static void pod_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
     if (yyjson_mut_is_obj(old_spec) && yyjson_mut_is_obj(spec))
         check_update(c, spec, old_spec);
     check_leave(c, mark);
+    podnotes_check(c, val, old);
 }
 
 static const struct type TYPE_POD = {

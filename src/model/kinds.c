@@ -10,6 +10,22 @@ const struct kind *const KINDS[] = {
     &KIND_LEASE,     &KIND_NODECONFIG, NULL,
 };
 
+const struct kind *const READINGS[] = {&KIND_POD_METRICS, &KIND_NODE_METRICS, NULL};
+
+bool kind_is_reading(const struct kind *kind)
+{
+    for (size_t i = 0; READINGS[i] != NULL; i++)
+        if (READINGS[i] == kind)
+            return true;
+    return false;
+}
+
+const struct kind *kind_served(size_t index)
+{
+    size_t stored = ARRAY_LEN(KINDS) - 1;
+    return index < stored ? KINDS[index] : READINGS[index - stored];
+}
+
 const struct kind *kind_of(const char *group, const char *version, const char *name)
 {
     for (size_t i = 0; KINDS[i] != NULL; i++)
@@ -30,10 +46,11 @@ const struct kind *kind_of_api(const char *api_version, const char *name)
 
 const struct kind *kind_of_resource(const char *group, const char *version, const char *plural)
 {
-    for (size_t i = 0; KINDS[i] != NULL; i++)
-        if (str_eq(KINDS[i]->group, group) && str_eq(KINDS[i]->version, version) &&
-            str_eq(KINDS[i]->plural, plural))
-            return KINDS[i];
+    const struct kind *kind;
+    for (size_t i = 0; (kind = kind_served(i)) != NULL; i++)
+        if (str_eq(kind->group, group) && str_eq(kind->version, version) &&
+            str_eq(kind->plural, plural))
+            return kind;
     return NULL;
 }
 

@@ -14,7 +14,7 @@
 
 /* Past versions are kept for those who resume, but not at any price. */
 #define KEY_BYTES_USUAL 120
-#define WINDOW_BYTES_MAX ((size_t)96 << 20)
+#define WINDOW_BYTES_MAX ((size_t)32 << 20)
 
 struct watch_list { /* all watches with the same filter */
     char *key;
