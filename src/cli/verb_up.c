@@ -144,10 +144,8 @@ static int serve(struct up *up, struct manifests *manifests, struct err *err)
     struct host_options options = {.data = str_text(&data),
                                    .listen = opt_get(&up->cli->opts, "listen"),
                                    .window_changes = up->window_changes};
-    if (up->node != NULL) {
+    if (up->node != NULL)
         options.guest = localnode_guest(up->node);
-        options.logs = localnode_log_source(up->node);
-    }
     if (r == 0)
         r = host_start(up->loop, &options, &up->host, err);
     str_done(&data);
