@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "api/logport.h"
 #include "api/token.h"
 #include "control/manager.h"
 #include "os/http.h"
@@ -18,6 +19,7 @@ struct api_options {
     /* NULL while commits work, else why not: /readyz tells. */
     const char *(*trouble)(void *arg);
     void *arg;
+    const struct log_source *logs; /* NULL: there are none */
 };
 int api_new(const struct api_options *options, struct api **ret_api, struct err *err);
 void api_free(struct api *api);        /* after the http_server, so that no stream is left */

@@ -196,7 +196,7 @@ static bool find_verb(struct call *call)
         call->verb = named ? VERB_DELETE : VERB_DELETE_MANY;
     else
         return false;
-    return true;
+    return call->verb == VERB_GET || strcmp(call->sub, "log") != 0;
 }
 
 static bool sub_exists(const struct call *call)
@@ -207,7 +207,7 @@ static bool sub_exists(const struct call *call)
         return call->kind->has_status;
     if (strcmp(call->sub, "scale") == 0)
         return call->kind->scale != NULL;
-    if (strcmp(call->sub, "binding") == 0)
+    if (strcmp(call->sub, "binding") == 0 || strcmp(call->sub, "log") == 0)
         return call->kind == &KIND_POD;
     return strcmp(call->sub, "finalize") == 0 && call->kind == &KIND_NAMESPACE;
 }
@@ -216,7 +216,10 @@ static void run_verb(struct call *call)
 {
     switch (call->verb) {
     case VERB_GET:
-        read_get(call);
+        if (strcmp(call->sub, "log") == 0)
+            podlog_start(call);
+        else
+            read_get(call);
         return;
     case VERB_LIST:
         read_list(call);
@@ -337,6 +340,7 @@ int api_new(const struct api_options *options, struct api **ret_api, struct err 
     api->loop = options->loop;
     api->store = options->store;
     LIST_INIT(&api->streams);
+    LIST_INIT(&api->log_streams);
     loop_task_init(&api->log_flush, flush_log, api);
     api->openapi = map_new();
     int r = options->access_log ? access_log_open(options->access_log, &api->log, err) : 0;

@@ -47,13 +47,15 @@ struct api_metrics {
     uint64_t watches_dropped;
 };
 
-struct stream; /* one watch being served */
+struct stream;     /* one watch being served */
+struct log_stream; /* one log being served */
 
 struct api {
     struct api_options options;
     struct loop *loop;
     struct store *store;
     LIST_HEAD(, stream) streams;
+    LIST_HEAD(, log_stream) log_streams;
     struct api_metrics metrics;
     struct access_log *log;
     struct loop_task log_flush;
@@ -81,6 +83,8 @@ void misc_answer(struct call *call);      /* health, version, metrics */
 void read_get(struct call *call);
 void read_list(struct call *call);
 void watch_start(struct call *call);
+void podlog_start(struct call *call); /* /log of a pod */
+void podlog_end_all(struct api *api);
 void change_answer(struct call *call); /* create, update, patch, delete */
 
 /* May this identity do this? False: *status says why not. Rights that depend on what a write

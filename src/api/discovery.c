@@ -63,8 +63,10 @@ static size_t subs_of(const struct kind *kind, struct sub out[4])
     if (kind->scale != NULL)
         out[n++] =
             (struct sub){"scale", "autoscaling", "v1", "Scale", VERBS_SUB, ARRAY_LEN(VERBS_SUB)};
-    if (kind == &KIND_POD)
+    if (kind == &KIND_POD) {
         out[n++] = (struct sub){"binding", "", "v1", "Binding", VERBS_CREATE, 1};
+        out[n++] = (struct sub){"log", "", "v1", "Pod", VERBS_SUB, 1}; /* get */
+    }
     if (kind == &KIND_NAMESPACE)
         out[n++] = (struct sub){"finalize", "", "v1", "Namespace", VERBS_SUB + 2, 1};
     return n;

@@ -212,7 +212,7 @@ static void start_controllers(struct host *host)
     vec_done(&all);
 }
 
-static int start_api(struct host *host, struct err *err)
+static int start_api(struct host *host, const struct log_source *logs, struct err *err)
 {
     scoped_free char *key_path = mem_printf("%s/token.key", host->data);
     scoped_free char *log_path = mem_printf("%s/access.log", host->data);
@@ -226,7 +226,8 @@ static int start_api(struct host *host, struct err *err)
                               .access_log = log_path,
                               .more_metrics = more_metrics,
                               .trouble = host_trouble,
-                              .arg = host};
+                              .arg = host,
+                              .logs = logs};
     r = api_new(&api, &host->api, err);
     if (r < 0)
         return r;
@@ -321,7 +322,7 @@ int host_start(struct loop *loop, const struct host_options *options, struct hos
     }
     if (r == 0) {
         start_controllers(host);
-        r = start_api(host, err);
+        r = start_api(host, options->logs, err);
     }
     if (r == 0)
         r = open_sockets(host, options->listen, err);
@@ -379,13 +380,13 @@ void host_free(struct host *host)
     if (host == NULL)
         return;
     manager_free(host->manager);
+    if (host->api != NULL)
+        api_end_streams(host->api); /* some read what is the guest's */
     if (host->guest != NULL)
         host->guest->close(host->guest->arg);
     loop_timer_clear(host->loop, &host->wake);
     loop_timer_clear(host->loop, &host->drain);
     loop_task_cancel(host->loop, &host->run);
-    if (host->api != NULL)
-        api_end_streams(host->api);
     http_server_free(host->http);
     loop_task_cancel(host->loop, &host->flush);
     loop_io_del(host->disk_io); /* before its descriptor is closed */

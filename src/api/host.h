@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "api/logport.h"
 #include "base/err.h"
 #include "control/manager.h"
 #include "os/loop.h"
@@ -22,9 +23,10 @@ struct host_guest {
 };
 
 struct host_options {
-    const char *data;      /* directory; made when missing */
-    const char *listen;    /* "127.0.0.1:0" */
-    size_t window_changes; /* 0: the default */
+    const char *data;               /* directory; made when missing */
+    const char *listen;             /* "127.0.0.1:0" */
+    size_t window_changes;          /* 0: the default */
+    const struct log_source *logs;  /* of containers; NULL: none; must live as long as the host */
     const struct host_guest *guest; /* or NULL; must live as long as the host */
 };
 int host_start(struct loop *loop, const struct host_options *options, struct host **ret_host,

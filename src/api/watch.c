@@ -321,4 +321,5 @@ void api_end_streams(struct api *api)
     struct stream *stream;
     while ((stream = LIST_FIRST(&api->streams)) != NULL)
         stream_end(stream, NULL);
+    podlog_end_all(api);
 }

@@ -2,6 +2,7 @@
 /* Wires the node together; decides nothing. */
 #include "cli/localnode.h"
 #include "base/mem.h"
+#include "cli/logsource.h"
 #include "control/pods/runner.h"
 #include "node/node.h"
 #include "node/sampler.h"
@@ -23,6 +24,7 @@
 struct localnode {
     struct loop *loop;
     struct host_guest guest;
+    struct log_source log_source;
     struct process_runtime *runtime;
     struct runner *runner;
     struct loop_timer sample;
@@ -148,6 +150,7 @@ static int guest_open(void *arg, const char *data, struct err *err)
     r = process_runtime_open(&options, &node->runtime, err);
     if (r < 0)
         return r;
+    node->log_source = logsource_of(process_runtime_logs(node->runtime));
     const char *warning = process_runtime_warning(node->runtime);
     if (warning != NULL) {
         scoped_str quoted = {0};
@@ -231,6 +234,11 @@ const struct host_guest *localnode_guest(const struct localnode *node)
 struct logs *localnode_logs(const struct localnode *node)
 {
     return node->runtime != NULL ? process_runtime_logs(node->runtime) : NULL;
+}
+
+const struct log_source *localnode_log_source(const struct localnode *node)
+{
+    return &node->log_source;
 }
 
 size_t localnode_pods(const struct localnode *node)

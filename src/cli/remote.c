@@ -36,7 +36,8 @@ static int link_stream(void *self, const struct stream *stream, struct client_re
                                  .accept = stream->accept ? stream->accept : "application/json",
                                  .timeout_ms = stream->timeout_ms,
                                  .on_line = stream->on_line,
-                                 .arg = stream->arg};
+                                 .arg = stream->arg,
+                                 .on_text = stream->on_text};
     return client_stream(link->client, &call, res, err);
 }
 
@@ -46,6 +47,30 @@ static void link_close(void *self)
     client_free(link->client);
     SSL_CTX_free(link->tls);
     mem_free(link);
+}
+
+static int link_again(void *self, struct remote *ret_remote, struct err *err);
+
+static struct remote remote_of(struct link *link)
+{
+    return (struct remote){.call = link_call,
+                           .stream = link_stream,
+                           .close = link_close,
+                           .self = link,
+                           .again = link_again};
+}
+
+static int link_again(void *self, struct remote *ret_remote, struct err *err)
+{
+    const struct link *old = self;
+    struct client *client = NULL;
+    int r = client_twin(old->client, &client, err);
+    if (r < 0)
+        return r;
+    struct link *link = mem_zalloc(sizeof(*link));
+    link->client = client; /* which holds the TLS context, too */
+    *ret_remote = remote_of(link);
+    return 0;
 }
 
 /* All certificates of a PEM text become trusted. */
@@ -170,7 +195,7 @@ int remote_open(const struct address *address, struct remote *ret_remote, struct
         mem_free(link);
         return r;
     }
-    *ret_remote = (struct remote){link_call, link_stream, link_close, link, ""};
+    *ret_remote = remote_of(link);
     (void)snprintf(ret_remote->label, sizeof(ret_remote->label), "%s", address->server);
     return 0;
 }

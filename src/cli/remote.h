@@ -22,6 +22,7 @@ struct stream {
     int timeout_ms; /* 0: for ever */
     line_fn *on_line;
     void *arg;
+    line_fn *on_text; /* instead of on_line: bytes as they come */
 };
 
 struct remote {
@@ -32,6 +33,8 @@ struct remote {
     void (*close)(void *self);
     void *self;      /* NULL: not connected */
     char label[256]; /* "unix:/run/muster.sock", for messages */
+    /* A further connection to the same server, for another thread; NULL: there is but one. */
+    int (*again)(void *self, struct remote *ret_remote, struct err *err);
 };
 
 /* Where the server is and who we are. */

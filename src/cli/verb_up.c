@@ -142,8 +142,11 @@ static int serve(struct up *up, struct manifests *manifests, struct err *err)
     int r = cli_data_dir(up->cli, &data, err);
     struct host_options options = {.data = str_text(&data),
                                    .listen = opt_get(&up->cli->opts, "listen"),
-                                   .window_changes = up->window_changes,
-                                   .guest = up->node != NULL ? localnode_guest(up->node) : NULL};
+                                   .window_changes = up->window_changes};
+    if (up->node != NULL) {
+        options.guest = localnode_guest(up->node);
+        options.logs = localnode_log_source(up->node);
+    }
     if (r == 0)
         r = host_start(up->loop, &options, &up->host, err);
     str_done(&data);

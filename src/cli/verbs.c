@@ -48,6 +48,18 @@ const struct verb VERBS[] = {
      "Everything in a file\tmuster delete -f job.yaml\n"
      "All jobs of one team, without waiting\tmuster delete jobs -l team=a --wait=false\n",
      0, -1, OPTS_DELETE, VERB_SERVER, WORDS_KIND_NAMES, verb_delete},
+    {"logs", "POD... | KIND/NAME... | -l SELECTOR", "show what containers print",
+     "Prints what containers wrote to standard output and standard error. A job or another owner "
+     "of "
+     "pods stands for all of its pods. With several containers each line begins with the pod and "
+     "the container it comes from, unless --prefix=false.\n"
+     "With --follow it goes on until the containers have ended; one that is started again is not "
+     "followed into its next life.",
+     "A pod\tmuster logs web-0\n"
+     "What a job's pods print from now on\tmuster logs -f --tail 0 job/train\n"
+     "Why a container was started again\tmuster logs web-0 -c app --previous\n"
+     "The last five minutes of a team, with times\tmuster logs -l team=a --since 5m --timestamps\n",
+     0, -1, OPTS_LOGS, VERB_SERVER, WORDS_KIND_NAMES, verb_logs},
     {"events", "", "show what happened", "Shows events, the latest last.",
      "Warnings of all namespaces\tmuster events -A --types=Warning\n"
      "What happens to a job from now on\tmuster events --for job/train -w\n",

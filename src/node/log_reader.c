@@ -42,10 +42,11 @@ static int find_file(struct logs *logs, const struct log_query *query, struct lo
         return r;
     scoped_free char *folder = mem_printf("%s/%s", logs->dir, str_text(&key));
     uint32_t generation = query->name.generation;
-    if (generation == 0)
-        generation = log_generation(folder, UINT32_MAX);
-    if (query->previous && generation > 0)
-        generation = log_generation(folder, generation - 1);
+    generation = log_generation(folder, generation > 0 ? generation : UINT32_MAX);
+    if (query->previous && generation > 0) {
+        uint32_t asked = query->name.generation;
+        generation = log_generation(folder, (asked > 0 ? asked : generation) - 1);
+    }
     if (generation == 0)
         return err_set(err, -ENOENT, "there is no log of container '%s'", query->name.container);
     str_addf(&key, "/%u", generation);

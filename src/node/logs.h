@@ -39,8 +39,9 @@ void logs_sweep(struct logs *logs, bool (*is_known)(void *arg, const char *uid),
 
 /* Reading, as `kubectl logs` asks. */
 struct log_query {
-    struct log_name name; /* generation 0: the latest */
-    bool follow, previous, timestamps;
+    struct log_name name; /* generation 0: the latest; else the latest that is not above it */
+    bool follow, timestamps;
+    bool previous;       /* the one before that generation */
     int64_t tail_lines;  /* -1: all */
     time_ms since;       /* wall; 0: all */
     int64_t limit_bytes; /* 0: none */

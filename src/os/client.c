@@ -26,9 +26,10 @@ struct answer {
     bool keep_alive;
     struct str name, value;                    /* of the field being read */
     struct str line;                           /* begun line of a stream */
-    int (*on_line)(void *arg, struct sv line); /* NULL: the body is collected */
+    int (*on_line)(void *arg, struct sv line); /* neither: the body is collected */
+    int (*on_text)(void *arg, struct sv text);
     void *arg;
-    int stopped; /* what on_line returned */
+    int stopped; /* what on_line or on_text returned */
 };
 
 struct request {
@@ -131,6 +132,10 @@ static int on_body(llhttp_t *parser, const char *at, size_t len)
     struct answer *answer = parser->data;
     if (answer->on_line && answer->res.status == 200)
         return add_lines(answer, at, len);
+    if (answer->on_text && answer->res.status == 200) {
+        answer->stopped = answer->on_text(answer->arg, (struct sv){at, len});
+        return answer->stopped ? HPE_USER : 0;
+    }
     str_addn(&answer->res.body, at, len);
     return 0;
 }
@@ -277,7 +282,8 @@ int client_stream(struct client *client, const struct client_stream *stream,
 {
     struct request full = {{.method = "GET", .target = stream->target, .accept = stream->accept},
                            stream->timeout_ms};
-    struct answer answer = {.on_line = stream->on_line, .arg = stream->arg};
+    struct answer answer = {
+        .on_line = stream->on_line, .on_text = stream->on_text, .arg = stream->arg};
     return run(client, &full, &answer, res, err);
 }
 
@@ -302,6 +308,17 @@ int client_new(const struct client_options *options, struct client **ret_client,
     client->fd = -1;
     *ret_client = client;
     return 0;
+}
+
+int client_twin(const struct client *client, struct client **ret_client, struct err *err)
+{
+    return client_new(&(struct client_options){.unix_path = client->unix_path,
+                                               .host = client->host,
+                                               .port = client->port,
+                                               .tls = client->tls,
+                                               .token = client->token,
+                                               .timeout_ms = client->timeout_ms},
+                      ret_client, err);
 }
 
 void client_free(struct client *client)

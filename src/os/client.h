@@ -23,6 +23,8 @@ struct client_response {
 };
 
 int client_new(const struct client_options *options, struct client **ret_client, struct err *err);
+/* Another one to the same server, not connected yet. */
+int client_twin(const struct client *client, struct client **ret_client, struct err *err);
 void client_free(struct client *client);
 struct client_request {
     const char *method; /* NULL: GET */
@@ -43,6 +45,8 @@ struct client_stream {
     /* Called for each line, without its newline, until it returns something else than 0. */
     int (*on_line)(void *arg, struct sv line);
     void *arg;
+    /* Instead of on_line: called with what has come, lines or not. */
+    int (*on_text)(void *arg, struct sv text);
 };
 /* A streaming GET until on_line() ends it (its value is returned), the server ends it (0), or an
  * error. An answer that is not 200 is put into res, whose status tells, and returned as 0. */

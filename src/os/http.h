@@ -91,6 +91,11 @@ int http_stream_send(struct http_exchange *x, struct buf *chunk);
 /* The first chunk of a stream, of any size: it does not count towards how far behind the reader
  * may fall. */
 void http_stream_snapshot(struct http_exchange *x, struct buf *chunk);
+/* How much of a stream waits for its reader. */
+size_t http_stream_queued(const struct http_exchange *x);
+/* Calls `fn` once, with the stream's own argument, when nothing waits any longer: for those who
+ * would rather pause than fall behind. Not after on_closed. */
+void http_stream_on_room(struct http_exchange *x, void (*fn)(void *arg));
 /* Ends the stream after what is queued and `last` (may be NULL). */
 void http_stream_end(struct http_exchange *x, struct buf *last);
 /* An answer that is not there yet: called once if the client goes away before http_reply(); the

@@ -149,13 +149,23 @@ void http_conn_written(struct http_conn *conn, int result, size_t progress)
         update_interest(conn); /* or else at the end of this turn: two system calls less */
 }
 
+static void tell_room(struct http_conn *conn)
+{
+    if (conn->broken || conn->state != CONN_STREAM || !http_out_is_empty(&conn->out))
+        return;
+    void (*on_room)(void *arg) = take_ptr(conn->x->on_room);
+    if (on_room)
+        on_room(conn->x->on_gone_arg);
+}
+
 static void flush(struct http_conn *conn)
 {
-    if (conn->broken || http_out_is_empty(&conn->out))
-        return;
-    size_t progress;
-    int r = http_out_flush(conn, &progress);
-    http_conn_written(conn, r, progress);
+    if (!conn->broken && !http_out_is_empty(&conn->out)) {
+        size_t progress;
+        int r = http_out_flush(conn, &progress);
+        http_conn_written(conn, r, progress);
+    }
+    tell_room(conn);
 }
 
 static void dispatch(struct http_conn *conn)

@@ -237,6 +237,18 @@ int http_stream_send(struct http_exchange *x, struct buf *chunk)
     return 0;
 }
 
+size_t http_stream_queued(const struct http_exchange *x)
+{
+    return x->conn->out.bytes;
+}
+
+void http_stream_on_room(struct http_exchange *x, void (*fn)(void *arg))
+{
+    assert(x->conn->state == CONN_STREAM);
+    x->on_room = fn;
+    http_conn_defer(x->conn); /* all of it may be out already */
+}
+
 void http_stream_end(struct http_exchange *x, struct buf *last)
 {
     struct http_conn *conn = x->conn;

@@ -78,6 +78,7 @@ struct http_exchange {
     char *who;
     void (*on_gone)(void *arg);
     void *on_gone_arg;
+    void (*on_room)(void *arg); /* with on_gone_arg */
     time_ms started;
     size_t snapshot_bytes;
     size_t body_bytes;

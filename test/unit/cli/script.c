@@ -57,6 +57,13 @@ static int server_stream(void *self, const struct stream *stream, struct client_
         return 0;
     }
     struct sv rest = sv_of(step->answer);
+    if (stream->on_text != NULL) { /* in two parts, cut anywhere */
+        struct sv head = {rest.ptr, rest.len / 2};
+        struct sv tail = {rest.ptr + head.len, rest.len - head.len};
+        if (stream->on_text(stream->arg, head) != 0 || stream->on_text(stream->arg, tail) != 0)
+            return 1;
+        rest.len = 0;
+    }
     while (rest.len > 0) {
         int r = stream->on_line(stream->arg, sv_cut(&rest, '\n'));
         if (r != 0)

@@ -312,7 +312,7 @@ static void test_generations(void **state)
         bool previous;
         const char *text; /* NULL: no such log */
     } WANTED[] = {{0, false, "life 2\n"}, {0, true, "life 1\n"}, {2, true, "life 1\n"},
-                  {1, false, "life 1\n"}, {1, true, NULL},       {3, false, NULL},
+                  {1, false, "life 1\n"}, {1, true, NULL},       {3, false, "life 2\n"},
                   {3, true, "life 2\n"}};
     for (size_t i = 0; i < ARRAY_LEN(WANTED); i++) {
         query = kit_query(WANTED[i].generation);

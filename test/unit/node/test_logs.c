@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -67,8 +68,8 @@ static void rotate_under_fire(const char *parent)
     char wanted[64];
     while (rest.len > 0) {
         struct sv line = sv_cut(&rest, '\n');
-        int number = -1;
-        (void)sscanf(line.ptr, "line %d ", &number);
+        assert_true(sv_starts(line, "line "));
+        int number = (int)strtol(line.ptr + 5, NULL, 10);
         assert_true(number >= 0 && number < WRITERS * LINES);
         int w = number / LINES;
         (void)snprintf(wanted, sizeof(wanted), "line %d ", w * LINES + next[w]++);
