@@ -59,9 +59,9 @@ struct opt_set verb_opts(const struct verb *verb);
 
 verb_fn verb_get, verb_describe, verb_apply, verb_delete, verb_events, verb_wait, verb_validate,
     verb_version, verb_help, verb_completion, verb_complete, verb_man, verb_token, verb_up,
-    verb_logs;
+    verb_logs, verb_run;
 extern const struct opt OPTS_GET[], OPTS_DESCRIBE[], OPTS_APPLY[], OPTS_DELETE[], OPTS_EVENTS[],
-    OPTS_WAIT[], OPTS_LOGS[], OPTS_TOKEN[], OPTS_UP[], OPTS_VALIDATE[], OPTS_VERSION[],
+    OPTS_WAIT[], OPTS_LOGS[], OPTS_RUN[], OPTS_TOKEN[], OPTS_UP[], OPTS_VALIDATE[], OPTS_VERSION[],
     OPTS_SERVER[], OPTS_COMMON[];
 
 /* The program: parses, dispatches, gives the exit code. argv[0] is the program's name. */
