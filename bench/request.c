@@ -239,22 +239,19 @@ void request_number(struct request *request, uint64_t key, uint64_t count)
         memcpy(bytes + request->codes.items[i], code.data, code.len);
 }
 
-static void fill_in(struct str *out, const char *template, uint64_t key, uint64_t count)
+static void template_init(struct request *request, const char *template)
 {
-    struct request numbered = {0};
-    str_add(&numbered.bytes, template);
-    find_marks(&numbered);
-    request_number(&numbered, key, count);
-    str_addn(out, numbered.bytes.data, numbered.bytes.len);
-    request_done(&numbered);
+    *request = (struct request){0};
+    str_add(&request->bytes, template);
+    find_marks(request);
 }
 
-void request_pod(struct str *out, uint64_t key, uint64_t count)
+void request_pod(struct request *request)
 {
-    fill_in(out, POD, key, count);
+    template_init(request, POD);
 }
 
-void request_status(struct str *out, uint64_t count)
+void request_status(struct request *request)
 {
-    fill_in(out, STATUS, 0, count);
+    template_init(request, STATUS);
 }

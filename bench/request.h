@@ -39,6 +39,6 @@ void request_done(struct request *request);
 void request_copy(struct request *request, const struct request *from);
 void request_number(struct request *request, uint64_t key, uint64_t count);
 
-/* The pod and its status patch with their numbers filled in, for tests of the store alone. */
-void request_pod(struct str *out, uint64_t key, uint64_t count);
-void request_status(struct str *out, uint64_t count);
+/* Only the body of REQUEST_PUT and of REQUEST_PATCH, for tests of the store alone. */
+void request_pod(struct request *request);
+void request_status(struct request *request);

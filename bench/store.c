@@ -21,6 +21,8 @@ struct bench {
     struct disk *disk;
     struct store *store;
     struct rng rng;
+    struct request pod;
+    struct request status;
     bool is_put;
     bool is_dirty;
     uint64_t keys;
@@ -58,19 +60,19 @@ static void on_done(void *arg, struct write_result *result)
 static void submit(struct bench *bench, enum write_op op, uint64_t key)
 {
     char name[32];
-    scoped_str text = {0};
+    struct request *body = op == WRITE_PATCH ? &bench->status : &bench->pod;
     struct err err = {0};
+    request_number(body, key, bench->done);
+    struct sv text = {body->bytes.data, body->bytes.len};
     (void)snprintf(name, sizeof(name), "pod-%06" PRIu64, key);
     struct write *write = write_new(op, &KIND_POD, "default", op == WRITE_CREATE ? "" : name);
     int r;
     if (op == WRITE_PATCH) {
         write->sub = SUB_STATUS;
         write->patch_type = PATCH_STRATEGIC;
-        request_status(&text, bench->done);
-        r = json_parse((struct sv){text.data, text.len}, &write->patch, &err);
+        r = json_parse(text, &write->patch, &err);
     } else {
-        request_pod(&text, key, bench->done);
-        r = json_parse_mut((struct sv){text.data, text.len}, &write->doc, &err);
+        r = json_parse_mut(text, &write->doc, &err);
     }
     if (r < 0)
         die("body", err.text);
@@ -155,9 +157,13 @@ int main(int argc, char **argv)
     if (embedded_open(&store, &bench.store, &err) < 0)
         die("store", err.text);
     rng_seed(&bench.rng, 1);
+    request_pod(&bench.pod);
+    request_status(&bench.status);
     fill(&bench, in_flight);
     run(&bench, in_flight, strtod(argv[5], NULL));
     bench.disk->ops->close(bench.disk);
     embedded_close(bench.store);
+    request_done(&bench.pod);
+    request_done(&bench.status);
     return 0;
 }

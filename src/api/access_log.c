@@ -17,6 +17,7 @@ struct access_log {
     char *path;
     FILE *file;
     size_t bytes;
+    struct str line; /* the latest; its memory is used again */
 };
 
 static int log_reopen(struct access_log *log, struct err *err)
@@ -57,20 +58,30 @@ void access_log_line(struct access_log *log, time_ms at, const struct http_done 
     if (log->file == NULL)
         return;
     const struct http_request *req = done->req;
-    scoped_str line = {0};
-    rfc3339_format_ms(at, &line);
-    str_addf(&line, " method=%s path=", req->method);
-    json_quote(req->path, strlen(req->path), &line);
+    struct str *line = &log->line;
+    str_clear(line);
+    rfc3339_format_ms(at, line);
+    str_add(line, " method=");
+    str_add(line, req->method);
+    str_add(line, " path=");
+    json_quote(req->path, strlen(req->path), line);
     if (*req->query != '\0') {
-        str_add(&line, " query=");
-        json_quote(req->query, strlen(req->query), &line);
+        str_add(line, " query=");
+        json_quote(req->query, strlen(req->query), line);
     }
-    str_addf(&line, " status=%d bytes=%zu ms=%lld user=", done->status, done->body_bytes,
-             (long long)done->took_ms);
-    json_quote(done->who, strlen(done->who), &line);
-    str_addf(&line, " peer=%s\n", req->peer.address);
-    (void)fwrite(line.data, 1, line.len, log->file); /* a full disk must not stop the server */
-    log->bytes += line.len;
+    str_add(line, " status=");
+    str_addu(line, (uint64_t)done->status);
+    str_add(line, " bytes=");
+    str_addu(line, done->body_bytes);
+    str_add(line, " ms=");
+    str_addu(line, done->took_ms > 0 ? (uint64_t)done->took_ms : 0);
+    str_add(line, " user=");
+    json_quote(done->who, strlen(done->who), line);
+    str_add(line, " peer=");
+    str_add(line, req->peer.address);
+    str_addc(line, '\n');
+    (void)fwrite(line->data, 1, line->len, log->file); /* a full disk must not stop the server */
+    log->bytes += line->len;
     if (log->bytes > LOG_BYTES_MAX)
         log_turn_over(log);
 }
@@ -87,6 +98,7 @@ void access_log_close(struct access_log *log)
         return;
     if (log->file != NULL)
         (void)fclose(log->file);
+    str_done(&log->line);
     mem_free(log->path);
     mem_free(log);
 }

@@ -3,6 +3,7 @@
 #include "api/logport.h"
 #include "api/token.h"
 #include "control/manager.h"
+#include "control/usage.h"
 #include "os/http.h"
 #include "store/store.h"
 
@@ -19,6 +20,9 @@ struct api_options {
     /* NULL while commits work, else why not: /readyz tells. */
     const char *(*trouble)(void *arg);
     void *arg;
+    /* For metrics.k8s.io; NULL: nobody measures, there is no such group. Stays
+     * where it is. */
+    const struct usage_source *usage;
     const struct log_source *logs; /* NULL: there are none */
 };
 int api_new(const struct api_options *options, struct api **ret_api, struct err *err);

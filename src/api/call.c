@@ -155,6 +155,17 @@ static const char *part(const struct call *call, size_t i)
     return i < call->part_count ? call->parts[i] : "";
 }
 
+static bool is_served(const struct api *api, const struct kind *kind)
+{
+    return kind != NULL && (!kind_is_reading(kind) || api->options.usage != NULL);
+}
+
+const struct kind *api_kind(const struct api *api, size_t index)
+{
+    const struct kind *kind = kind_served(index);
+    return is_served(api, kind) ? kind : NULL; /* readings come last */
+}
+
 /* /api/v1/..., /apis/GROUP/VERSION/...; false: no such resource. */
 static bool find_target(struct call *call)
 {
@@ -171,7 +182,8 @@ static bool find_target(struct call *call)
     call->kind = kind_of_resource(group, version, part(call, at));
     call->name = part(call, at + 1);
     call->sub = part(call, at + 2);
-    if (call->kind == NULL || call->part_count > at + 3 || (scoped && !call->kind->namespaced))
+    if (!is_served(call->api, call->kind) || call->part_count > at + 3 ||
+        (scoped && !call->kind->namespaced))
         return false;
     /* A namespaced object has no address without its namespace. */
     return !(call->kind->namespaced && !scoped && *call->name != '\0');
@@ -210,6 +222,13 @@ static bool sub_exists(const struct call *call)
     if (strcmp(call->sub, "binding") == 0 || strcmp(call->sub, "log") == 0)
         return call->kind == &KIND_POD;
     return strcmp(call->sub, "finalize") == 0 && call->kind == &KIND_NAMESPACE;
+}
+
+/* What is measured can be neither changed nor watched. */
+static bool verb_exists(const struct call *call)
+{
+    bool reads = call->verb == VERB_GET || call->verb == VERB_LIST;
+    return reads || !kind_is_reading(call->kind);
 }
 
 static void run_verb(struct call *call)
@@ -251,7 +270,7 @@ static void resource_answer(struct call *call)
         call_not_found(call);
         return;
     }
-    if (!find_verb(call)) {
+    if (!find_verb(call) || !verb_exists(call)) {
         status_set(&status, 405, "MethodNotAllowed",
                    "the server does not allow this method on the requested resource");
         call_refuse(call, &status);
@@ -261,7 +280,10 @@ static void resource_answer(struct call *call)
         call_refuse(call, &status);
         return;
     }
-    run_verb(call);
+    if (kind_is_reading(call->kind))
+        usage_answer(call);
+    else
+        run_verb(call);
 }
 
 /* ---- the front door ---- */

@@ -63,6 +63,10 @@ struct api {
     struct map *openapi; /* group version to struct buf, made on first use */
 };
 
+/* What this server serves, one after the other, NULL at the end: readings only if somebody
+ * measures. */
+const struct kind *api_kind(const struct api *api, size_t index);
+
 const char *call_param(const struct call *call, const char *name); /* NULL when absent */
 bool call_flag(const struct call *call, const char *name);         /* "true" or "1" */
 bool call_accepts(const struct call *call, const char *what);      /* substring of Accept */
@@ -86,6 +90,7 @@ void watch_start(struct call *call);
 void podlog_start(struct call *call); /* /log of a pod */
 void podlog_end_all(struct api *api);
 void change_answer(struct call *call); /* create, update, patch, delete */
+void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures */
 
 /* May this identity do this? False: *status says why not. Rights that depend on what a write
  * changes are asked for again by change_admit(). */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What there is: the old documents (/api, /apis, one list a group version) and the aggregated one
- * that newer clients ask for by Accept. All of it follows from KINDS. */
+ * that newer clients ask for by Accept. All of it follows from the tables of kinds. */
 #include "api/call.h"
 #include <string.h>
 
@@ -11,6 +11,7 @@ static const char *const VERBS_ALL[] = {"create", "delete", "deletecollection", 
                                         "list",   "patch",  "update",           "watch"};
 static const char *const VERBS_SUB[] = {"get", "patch", "update"};
 static const char *const VERBS_CREATE[] = {"create"};
+static const char *const VERBS_READING[] = {"get", "list"};
 
 static void add_list(struct str *out, const char *key, const char *const *words, size_t n)
 {
@@ -29,12 +30,20 @@ static void add_words(struct str *out, const char *key, const char *const *words
         add_list(out, key, words, n);
 }
 
+static void add_verbs(struct str *out, const struct kind *kind)
+{
+    if (kind_is_reading(kind))
+        add_list(out, "verbs", VERBS_READING, ARRAY_LEN(VERBS_READING));
+    else
+        add_list(out, "verbs", VERBS_ALL, ARRAY_LEN(VERBS_ALL));
+}
+
 /* Is this the first kind of its group (or group version)? Then the group is listed here. */
-static bool is_first(size_t at, bool same_version)
+static bool is_first(const struct api *api, size_t at, bool same_version)
 {
     for (size_t i = 0; i < at; i++) {
-        if (strcmp(KINDS[i]->group, KINDS[at]->group) == 0 &&
-            (!same_version || strcmp(KINDS[i]->version, KINDS[at]->version) == 0))
+        if (strcmp(api_kind(api, i)->group, api_kind(api, at)->group) == 0 &&
+            (!same_version || strcmp(api_kind(api, i)->version, api_kind(api, at)->version) == 0))
             return false;
     }
     return true;
@@ -78,7 +87,7 @@ static void old_resource(struct str *out, const struct kind *kind)
 {
     str_addf(out, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\"",
              kind->plural, kind->singular, kind->namespaced ? "true" : "false", kind->name);
-    add_list(out, "verbs", VERBS_ALL, ARRAY_LEN(VERBS_ALL));
+    add_verbs(out, kind);
     add_words(out, "shortNames", kind->short_names);
     add_words(out, "categories", kind->categories);
     str_addc(out, '}');
@@ -95,48 +104,49 @@ static void old_resource(struct str *out, const struct kind *kind)
     }
 }
 
-static bool old_version(struct str *out, const char *group, const char *version)
+static bool old_version(const struct api *api, struct str *out, const char *group,
+                        const char *version)
 {
     str_addf(out,
              "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":\"%s%s%s\","
              "\"resources\":[",
              group, *group ? "/" : "", version);
     size_t n = 0;
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (!in_version(KINDS[i], group, version))
+    for (size_t i = 0; api_kind(api, i) != NULL; i++) {
+        if (!in_version(api_kind(api, i), group, version))
             continue;
         if (n++ > 0)
             str_addc(out, ',');
-        old_resource(out, KINDS[i]);
+        old_resource(out, api_kind(api, i));
     }
     str_add(out, "]}\n");
     return n > 0;
 }
 
-static void old_group(struct str *out, const char *group)
+static void old_group(const struct api *api, struct str *out, const char *group)
 {
     const char *preferred = NULL;
     str_addf(out, "\"name\":\"%s\",\"versions\":[", group);
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (strcmp(KINDS[i]->group, group) != 0 || !is_first(i, true))
+    for (size_t i = 0; api_kind(api, i) != NULL; i++) {
+        if (strcmp(api_kind(api, i)->group, group) != 0 || !is_first(api, i, true))
             continue;
         str_addf(out, "%s{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}", preferred ? "," : "",
-                 group, KINDS[i]->version, KINDS[i]->version);
-        preferred = preferred ? preferred : KINDS[i]->version;
+                 group, api_kind(api, i)->version, api_kind(api, i)->version);
+        preferred = preferred ? preferred : api_kind(api, i)->version;
     }
     str_addf(out, "],\"preferredVersion\":{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}}", group,
              preferred, preferred);
 }
 
-static void old_groups(struct str *out)
+static void old_groups(const struct api *api, struct str *out)
 {
     bool any = false;
     str_add(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (*KINDS[i]->group == '\0' || !is_first(i, false))
+    for (size_t i = 0; api_kind(api, i) != NULL; i++) {
+        if (*api_kind(api, i)->group == '\0' || !is_first(api, i, false))
             continue;
         str_add(out, any ? ",{" : "{");
-        old_group(out, KINDS[i]->group);
+        old_group(api, out, api_kind(api, i)->group);
         any = true;
     }
     str_add(out, "]}\n");
@@ -151,7 +161,7 @@ static void new_resource(struct str *out, const struct kind *kind)
              "\"%s\"},\"scope\":\"%s\",\"singularResource\":\"%s\"",
              kind->plural, kind->group, kind->version, kind->name,
              kind->namespaced ? "Namespaced" : "Cluster", kind->singular);
-    add_list(out, "verbs", VERBS_ALL, ARRAY_LEN(VERBS_ALL));
+    add_verbs(out, kind);
     add_words(out, "shortNames", kind->short_names);
     add_words(out, "categories", kind->categories);
     struct sub subs[4];
@@ -168,52 +178,53 @@ static void new_resource(struct str *out, const struct kind *kind)
     str_add(out, "]}");
 }
 
-static void new_version(struct str *out, const char *group, const char *version)
+static void new_version(const struct api *api, struct str *out, const char *group,
+                        const char *version)
 {
     str_addf(out, "{\"version\":\"%s\",\"freshness\":\"Current\",\"resources\":[", version);
     bool any = false;
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (!in_version(KINDS[i], group, version))
+    for (size_t i = 0; api_kind(api, i) != NULL; i++) {
+        if (!in_version(api_kind(api, i), group, version))
             continue;
         if (any)
             str_addc(out, ',');
-        new_resource(out, KINDS[i]);
+        new_resource(out, api_kind(api, i));
         any = true;
     }
     str_add(out, "]}");
 }
 
-static void new_group(struct str *out, const char *group)
+static void new_group(const struct api *api, struct str *out, const char *group)
 {
     if (*group != '\0')
         str_addf(out, "{\"metadata\":{\"name\":\"%s\"},\"versions\":[", group);
     else
         str_add(out, "{\"metadata\":{},\"versions\":[");
     bool any = false;
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (strcmp(KINDS[i]->group, group) != 0 || !is_first(i, true))
+    for (size_t i = 0; api_kind(api, i) != NULL; i++) {
+        if (strcmp(api_kind(api, i)->group, group) != 0 || !is_first(api, i, true))
             continue;
         if (any)
             str_addc(out, ',');
-        new_version(out, group, KINDS[i]->version);
+        new_version(api, out, group, api_kind(api, i)->version);
         any = true;
     }
     str_add(out, "]}");
 }
 
-static void new_groups(struct str *out, bool core, bool beta)
+static void new_groups(const struct api *api, struct str *out, bool core, bool beta)
 {
     str_addf(out,
              "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/%s\","
              "\"metadata\":{},\"items\":[",
              beta ? "v2beta1" : "v2");
     bool any = false;
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if ((*KINDS[i]->group == '\0') != core || !is_first(i, false))
+    for (size_t i = 0; api_kind(api, i) != NULL; i++) {
+        if ((*api_kind(api, i)->group == '\0') != core || !is_first(api, i, false))
             continue;
         if (any)
             str_addc(out, ',');
-        new_group(out, KINDS[i]->group);
+        new_group(api, out, api_kind(api, i)->group);
         any = true;
     }
     str_add(out, "]}\n");
@@ -223,24 +234,25 @@ static void new_groups(struct str *out, bool core, bool beta)
 
 static bool old_document(const struct call *call, bool core, struct str *out)
 {
+    const struct api *api = call->api;
     if (core && call->part_count == 1) {
         str_add(out, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
                      "\"serverAddressByClientCIDRs\":[]}\n");
         return true;
     }
     if (core)
-        return old_version(out, "", call->parts[1]);
+        return old_version(api, out, "", call->parts[1]);
     if (call->part_count == 1) {
-        old_groups(out);
+        old_groups(api, out);
         return true;
     }
     if (call->part_count == 3)
-        return old_version(out, call->parts[1], call->parts[2]);
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (*call->parts[1] == '\0' || strcmp(KINDS[i]->group, call->parts[1]) != 0)
+        return old_version(api, out, call->parts[1], call->parts[2]);
+    for (size_t i = 0; api_kind(api, i) != NULL; i++) {
+        if (*call->parts[1] == '\0' || strcmp(api_kind(api, i)->group, call->parts[1]) != 0)
             continue;
         str_add(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
-        old_group(out, call->parts[1]);
+        old_group(api, out, call->parts[1]);
         return true;
     }
     return false;
@@ -259,7 +271,7 @@ void discovery_answer(struct call *call)
     bool v2 = call_accepts(call, "g=apidiscovery.k8s.io;v=v2;");
     bool beta = call_accepts(call, "g=apidiscovery.k8s.io;v=v2beta1;");
     if (call->part_count == 1 && (v2 || beta)) {
-        new_groups(&out, core, !v2);
+        new_groups(call->api, &out, core, !v2);
         struct buf *body = buf_take(&out);
         call_reply(call, 200, v2 ? AGGREGATED : AGGREGATED_BETA, "Vary: Accept\r\n", body);
         buf_unref(body);

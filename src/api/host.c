@@ -228,6 +228,10 @@ static int start_api(struct host *host, const struct log_source *logs, struct er
                               .trouble = host_trouble,
                               .arg = host,
                               .logs = logs};
+    if (host->guest != NULL && host->guest->usage != NULL)
+        api.usage = host->guest->usage(host->guest->arg);
+    if (host->guest != NULL && host->guest->logs != NULL)
+        api.logs = host->guest->logs(host->guest->arg);
     r = api_new(&api, &host->api, err);
     if (r < 0)
         return r;
@@ -382,12 +386,12 @@ void host_free(struct host *host)
     manager_free(host->manager);
     if (host->api != NULL)
         api_end_streams(host->api); /* some read what is the guest's */
-    if (host->guest != NULL)
-        host->guest->close(host->guest->arg);
     loop_timer_clear(host->loop, &host->wake);
     loop_timer_clear(host->loop, &host->drain);
     loop_task_cancel(host->loop, &host->run);
     http_server_free(host->http);
+    if (host->guest != NULL)
+        host->guest->close(host->guest->arg); /* nobody reads its logs any more */
     loop_task_cancel(host->loop, &host->flush);
     loop_io_del(host->disk_io); /* before its descriptor is closed */
     if (host->store != NULL)

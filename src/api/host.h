@@ -3,6 +3,7 @@
 #include "api/logport.h"
 #include "base/err.h"
 #include "control/manager.h"
+#include "control/usage.h"
 #include "os/loop.h"
 #include "store/store.h"
 
@@ -19,6 +20,9 @@ struct host_guest {
     void (*stop)(void *arg, void (*done)(void *done_arg), void *done_arg);
     void (*close)(void *arg); /* after the controllers; also when open() failed */
     void (*metrics)(void *arg, struct str *out);
+    /* What pods use, after open; NULL: it does not measure. Lives as long as the guest. */
+    const struct usage_source *(*usage)(void *arg);
+    const struct log_source *(*logs)(void *arg); /* of its containers; may be NULL */
     void *arg;
 };
 

@@ -25,10 +25,11 @@ static struct buf *document(struct api *api, const char *group, const char *vers
     return doc;
 }
 
-static bool version_exists(const char *group, const char *version)
+static bool version_exists(const struct api *api, const char *group, const char *version)
 {
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (strcmp(KINDS[i]->group, group) == 0 && strcmp(KINDS[i]->version, version) == 0)
+    for (size_t i = 0; api_kind(api, i) != NULL; i++) {
+        if (strcmp(api_kind(api, i)->group, group) == 0 &&
+            strcmp(api_kind(api, i)->version, version) == 0)
             return true;
     }
     return false;
@@ -39,8 +40,8 @@ static void answer_index(struct call *call)
     struct str out = {0};
     struct map *seen = map_new();
     str_add(&out, "{\"paths\":{");
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        const struct kind *kind = KINDS[i];
+    for (size_t i = 0; api_kind(call->api, i) != NULL; i++) {
+        const struct kind *kind = api_kind(call->api, i);
         scoped_free char *path = *kind->group ? mem_printf("apis/%s/%s", kind->group, kind->version)
                                               : mem_printf("api/%s", kind->version);
         if (map_put(seen, path, (void *)kind) != NULL)
@@ -100,7 +101,8 @@ void openapi_answer(struct call *call)
     bool group = call->part_count == 5 && strcmp(parts[2], "apis") == 0;
     const char *name = group ? parts[3] : "";
     const char *version = core ? parts[3] : group ? parts[4] : "";
-    if (strcmp(call->part_count > 1 ? parts[1] : "", "v3") != 0 || !version_exists(name, version)) {
+    if (strcmp(call->part_count > 1 ? parts[1] : "", "v3") != 0 ||
+        !version_exists(call->api, name, version)) {
         call_not_found(call);
         return;
     }

@@ -132,7 +132,7 @@ static bool check_stream(const struct call *call, struct status *status)
 static bool parse_options(const struct call *call, struct log_ask *ask, struct status *status)
 {
     ask->tail_lines = -1;
-    ask->follow = call_flag(call, "follow");
+    ask->follow = call_flag(call, "follow") && str_eq(call->req->method, "GET"); /* not HEAD */
     ask->timestamps = call_flag(call, "timestamps");
     ask->previous = call_flag(call, "previous");
     return parse_number(call, "tailLines", 0, &ask->tail_lines, status) &&

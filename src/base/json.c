@@ -14,6 +14,8 @@
  * Keys are compared by sorting rather than hashing: no choice of keys makes that quadratic. */
 
 #define LINEAR_KEYS_MAX 16
+#define KEY_SLOTS 256
+#define SCRATCH_BYTES ((size_t)128 * 1024)
 
 static void *alc_malloc(void *ctx, size_t size)
 {
@@ -34,7 +36,7 @@ static void alc_free(void *ctx, void *ptr)
     mem_free(ptr);
 }
 
-static const yyjson_alc ALC = {alc_malloc, alc_realloc, alc_free, NULL};
+const yyjson_alc JSON_ALC = {alc_malloc, alc_realloc, alc_free, NULL};
 
 /* Lines and columns count from 1; columns count characters, not bytes. */
 static int error_at(struct sv text, size_t pos, const char *what, struct err *err)
@@ -153,9 +155,37 @@ static const struct member *find_repeated_sorted(struct member *members, size_t 
     return NULL;
 }
 
+/* Keys that differ here differ. */
+static unsigned key_slot(struct sv key)
+{
+    const unsigned char *text = (const unsigned char *)key.ptr;
+    if (key.len == 0)
+        return 0;
+    size_t mix = key.len * 29 + text[0] + text[key.len / 2] * 5u + text[key.len - 1] * 17u;
+    return mix % KEY_SLOTS;
+}
+
+/* Nearly all objects are done with after this: no two of their keys share a slot. */
+static bool may_repeat_key(yyjson_val *obj)
+{
+    uint64_t taken[KEY_SLOTS / 64] = {0};
+    yyjson_val *key = unsafe_yyjson_get_first(obj);
+    for (size_t n = unsafe_yyjson_get_len(obj); n > 0; n--) {
+        unsigned slot = key_slot(text_of(key));
+        uint64_t bit = UINT64_C(1) << slot % 64;
+        if (taken[slot / 64] & bit)
+            return true;
+        taken[slot / 64] |= bit;
+        key = unsafe_yyjson_get_next(key + 1);
+    }
+    return false;
+}
+
 /* Returns the key that stands twice in `obj`, at its second place, or one without a pointer. */
 static struct sv find_repeated_key(yyjson_val *obj)
 {
+    if (!may_repeat_key(obj))
+        return (struct sv){NULL, 0};
     size_t n = unsafe_yyjson_get_len(obj);
     struct member few[LINEAR_KEYS_MAX];
     scoped_free struct member *many = n > LINEAR_KEYS_MAX ? mem_alloc(n * sizeof(*many)) : NULL;
@@ -196,7 +226,8 @@ static bool fits_depth_flat(yyjson_doc *doc)
     return true;
 }
 
-static int check_keys(struct sv text, yyjson_doc *doc, struct err *err)
+/* `chars` is the copy of the text in which the strings of the document lie. */
+static int check_keys(struct sv text, const char *chars, yyjson_doc *doc, struct err *err)
 {
     yyjson_val *end = unsafe_yyjson_get_next(doc->root);
     for (yyjson_val *val = doc->root; val < end; val++) {
@@ -204,41 +235,122 @@ static int check_keys(struct sv text, yyjson_doc *doc, struct err *err)
             continue;
         struct sv key = find_repeated_key(val);
         if (key.ptr)
-            return repeated_error(text, (size_t)(key.ptr - doc->str_pool) - 1, key, err);
+            return repeated_error(text, (size_t)(key.ptr - chars) - 1, key, err);
     }
     return 0;
 }
 
-int json_parse(struct sv text, yyjson_doc **ret_doc, struct err *err)
+/* With `chars` the strings of the document stay in them: a copy of the text with room for padding
+ * behind it. The reader does not recurse, so depth may be looked at afterwards, where it costs a
+ * step a value and not a step a byte. */
+static int parse(struct sv text, char *chars, const yyjson_alc *alc, yyjson_doc **ret_doc,
+                 struct err *err)
 {
     yyjson_read_err read_err = {.msg = "there is no text"};
-    /* Without YYJSON_READ_INSITU the text is not written to, in spite of the type. The reader does
-     * not recurse, so depth may be looked at afterwards, where it costs a step a value and not a
-     * step a byte. */
-    scoped_json *doc =
-        text.len ? yyjson_read_opts((char *)text.ptr, text.len, 0, &ALC, &read_err) : NULL;
+    yyjson_read_flag flags = chars ? YYJSON_READ_INSITU : 0;
+    /* Without YYJSON_READ_INSITU the text is not written to, in spite of the type. */
+    char *from = chars ? chars : (char *)text.ptr;
+    scoped_json *doc = text.len ? yyjson_read_opts(from, text.len, flags, alc, &read_err) : NULL;
     int r = doc && fits_depth_flat(doc) ? 0 : check_text_depth(text, err);
     if (r < 0)
         return r;
     if (!doc)
         return syntax_error(text, &read_err, err);
-    r = check_keys(text, doc, err);
+    r = check_keys(text, chars ? chars : doc->str_pool, doc, err);
     if (r < 0)
         return r;
     *ret_doc = take_ptr(doc);
     return 0;
 }
 
+int json_parse(struct sv text, yyjson_doc **ret_doc, struct err *err)
+{
+    return parse(text, NULL, &JSON_ALC, ret_doc, err);
+}
+
+/* Where the values of a body of the usual size are read to. They are needed for a moment only, and
+ * memory that is asked for and given back at every request is the slowest of all. */
+struct scratch {
+    yyjson_alc alc;
+    _Alignas(max_align_t) char bytes[SCRATCH_BYTES];
+};
+
+static const yyjson_alc *scratch_for(struct scratch *scratch, size_t len)
+{
+    if (yyjson_read_max_memory_usage(len, YYJSON_READ_INSITU) > SCRATCH_BYTES / 2)
+        return &JSON_ALC;
+    bool done = yyjson_alc_pool_init(&scratch->alc, scratch->bytes, SCRATCH_BYTES);
+    assert(done);
+    (void)done;
+    return &scratch->alc;
+}
+
+/* The text is copied once, into what becomes a chunk of the mutable document's strings, and read
+ * there: no string is copied one by one. */
 int json_parse_mut(struct sv text, yyjson_mut_doc **ret_doc, struct err *err)
 {
+    scoped_free yyjson_str_chunk *chunk =
+        mem_alloc(sizeof(*chunk) + text.len + YYJSON_PADDING_SIZE);
+    char *chars = (char *)(chunk + 1);
+    if (text.len)
+        memcpy(chars, text.ptr, text.len);
+    memset(chars + text.len, 0, YYJSON_PADDING_SIZE);
+    struct scratch scratch;
     scoped_json *doc = NULL;
-    int r = json_parse(text, &doc, err);
+    int r = parse(text, chars, scratch_for(&scratch, text.len), &doc, err);
     if (r < 0)
         return r;
-    yyjson_mut_doc *copy = yyjson_doc_mut_copy(doc, &ALC);
+    yyjson_mut_doc *copy = yyjson_mut_doc_new(&JSON_ALC);
     assert(copy);
+    yyjson_mut_doc_set_root(copy, json_mut_borrow(copy, yyjson_doc_get_root(doc)));
+    chunk->chunk_size = sizeof(*chunk) + text.len + YYJSON_PADDING_SIZE;
+    chunk->next = copy->str_pool.chunks;
+    copy->str_pool.chunks = take_ptr(chunk);
     *ret_doc = copy;
     return 0;
+}
+
+/* Links the items of `from`, whose copies stand from `to` on in the same order, into their ring. */
+static void borrow_items(yyjson_mut_val *to, yyjson_val *from)
+{
+    bool is_obj = unsafe_yyjson_is_obj(from);
+    yyjson_val *item = from + 1;
+    yyjson_mut_val *last = NULL;
+    for (size_t n = unsafe_yyjson_get_len(from); n > 0; n--) {
+        yyjson_mut_val *copy = to + (item - from);
+        if (last)
+            last->next = copy;
+        last = copy;
+        if (is_obj) {
+            copy->next = copy + 1;
+            last = copy + 1;
+        }
+        item = unsafe_yyjson_get_next(is_obj ? item + 1 : item);
+    }
+    last->next = to + 1;
+    to->uni.ptr = is_obj ? last - 1 : last; /* the last item, in objects its key */
+}
+
+yyjson_mut_val *json_mut_borrow(yyjson_mut_doc *doc, yyjson_val *val)
+{
+    if (!val)
+        return NULL;
+    size_t n = (size_t)(unsafe_yyjson_get_next(val) - val);
+    yyjson_mut_val *copies = unsafe_yyjson_mut_val(doc, n);
+    assert(copies);
+    for (size_t i = 0; i < n; i++) {
+        copies[i].tag = val[i].tag;
+        copies[i].uni = val[i].uni;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!unsafe_yyjson_is_ctn(&val[i]))
+            continue;
+        if (unsafe_yyjson_get_len(&val[i]) > 0)
+            borrow_items(&copies[i], &val[i]);
+        else
+            copies[i].uni.ptr = NULL;
+    }
+    return copies;
 }
 
 /* Recurses no deeper than `levels`. */
@@ -273,9 +385,9 @@ int json_check_depth(yyjson_mut_val *root, struct err *err)
 static void write_mut(yyjson_mut_val *root, yyjson_write_flag flags, struct str *out)
 {
     size_t len = 0;
-    char *text = yyjson_mut_val_write_opts(root, flags, &ALC, &len, NULL);
+    char *text = yyjson_mut_val_write_opts(root, flags, &JSON_ALC, &len, NULL);
     if (!text)
-        text = yyjson_mut_val_write_opts(root, flags | WRITE_REPAIR, &ALC, &len, NULL);
+        text = yyjson_mut_val_write_opts(root, flags | WRITE_REPAIR, &JSON_ALC, &len, NULL);
     assert(text);
     str_addn(out, text, len);
     mem_free(text);
@@ -284,7 +396,7 @@ static void write_mut(yyjson_mut_val *root, yyjson_write_flag flags, struct str 
 static void write_val(yyjson_val *root, yyjson_write_flag flags, struct str *out)
 {
     size_t len = 0;
-    char *text = yyjson_val_write_opts(root, flags, &ALC, &len, NULL);
+    char *text = yyjson_val_write_opts(root, flags, &JSON_ALC, &len, NULL);
     assert(text); /* a parsed document is UTF-8 */
     str_addn(out, text, len);
     mem_free(text);
@@ -310,8 +422,23 @@ void json_write_val_pretty(yyjson_val *root, struct str *out)
     write_val(root, WRITE_FLAGS | YYJSON_WRITE_PRETTY, out);
 }
 
+static bool is_plain(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] < ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\')
+            return false;
+    return true;
+}
+
 void json_quote(const char *text, size_t len, struct str *out)
 {
+    if (is_plain(text, len)) {
+        str_room(out, len + 2);
+        str_addc(out, '"');
+        str_addn(out, text, len);
+        str_addc(out, '"');
+        return;
+    }
     yyjson_mut_val val = {0};
     val.tag = YYJSON_TYPE_STR;
     (void)yyjson_mut_set_strn(&val, len ? text : "", len); /* fails on NULL only */
@@ -375,10 +502,13 @@ static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, struct sv key, yyjson_
     /* Not yyjson_mut_obj_replace(): it copies the value into the old one's place, and what the
      * caller then adds to `value` is lost. The key is kept only when it is new. */
     yyjson_mut_val old_key = {0};
-    (void)yyjson_mut_set_strn(&old_key, key.ptr, key.len); /* fails on NULL only */
-    bool is_new = !yyjson_mut_obj_getn(obj, key.ptr, key.len);
-    bool done = yyjson_mut_obj_put(
-        obj, is_new ? yyjson_mut_strncpy(doc, key.ptr, key.len) : &old_key, value);
+    bool done;
+    if (yyjson_mut_obj_getn(obj, key.ptr, key.len)) {
+        (void)yyjson_mut_set_strn(&old_key, key.ptr, key.len); /* fails on NULL only */
+        done = yyjson_mut_obj_put(obj, &old_key, value);
+    } else {
+        done = yyjson_mut_obj_add(obj, yyjson_mut_strncpy(doc, key.ptr, key.len), value);
+    }
     assert(done);
     (void)done;
 }
@@ -414,10 +544,31 @@ static bool int_equal(yyjson_mut_val *a, yyjson_mut_val *b)
     return a_negative == b_negative && a->uni.u64 == b->uni.u64;
 }
 
+/* Most strings of a document are short: a call of memcmp() would cost more than it does. */
+static bool same_bytes(const char *a, const char *b, size_t len)
+{
+    uint64_t x, y;
+    if (len < sizeof(x)) {
+        for (size_t i = 0; i < len; i++)
+            if (a[i] != b[i])
+                return false;
+        return true;
+    }
+    for (size_t i = 0; i + sizeof(x) < len; i += sizeof(x)) {
+        memcpy(&x, a + i, sizeof(x));
+        memcpy(&y, b + i, sizeof(y));
+        if (x != y)
+            return false;
+    }
+    memcpy(&x, a + len - sizeof(x), sizeof(x));
+    memcpy(&y, b + len - sizeof(y), sizeof(y));
+    return x == y;
+}
+
 static bool same_text(yyjson_mut_val *a, yyjson_mut_val *b)
 {
     size_t len = unsafe_yyjson_get_len(a);
-    return len == unsafe_yyjson_get_len(b) && memcmp(a->uni.str, b->uni.str, len) == 0;
+    return len == unsafe_yyjson_get_len(b) && same_bytes(a->uni.str, b->uni.str, len);
 }
 
 /* Both are of one type. */
@@ -509,7 +660,64 @@ bool json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b)
         return scalar_equal(a, b);
     if (unsafe_yyjson_get_len(a) != unsafe_yyjson_get_len(b))
         return false;
+    if (json_mut_is_one(a, b))
+        return true;
     return yyjson_mut_is_obj(a) ? obj_equal(a, b) : arr_equal(a, b);
+}
+
+yyjson_mut_val *json_mut_alias(yyjson_mut_doc *doc, yyjson_mut_val *val)
+{
+    yyjson_mut_val *alias = unsafe_yyjson_mut_val(doc, 1);
+    assert(alias);
+    alias->tag = val->tag;
+    alias->uni = val->uni;
+    return alias;
+}
+
+bool json_mut_is_one(yyjson_mut_val *a, yyjson_mut_val *b)
+{
+    if (!yyjson_mut_is_ctn(a) || !yyjson_mut_is_ctn(b) || a->tag != b->tag)
+        return false;
+    return unsafe_yyjson_get_len(a) > 0 && a->uni.ptr == b->uni.ptr;
+}
+
+/* Strings carry a mark in their subtype that says nothing of their text. A view holds no raw text:
+ * the tags of one never match. */
+static bool scalar_identical(yyjson_mut_val *a, yyjson_val *b)
+{
+    if (unsafe_yyjson_is_str(a)) {
+        size_t len = unsafe_yyjson_get_len(a);
+        return (b->tag | YYJSON_SUBTYPE_MASK) == (a->tag | YYJSON_SUBTYPE_MASK) &&
+               (a->uni.str == b->uni.str || same_bytes(a->uni.str, b->uni.str, len));
+    }
+    if (unsafe_yyjson_is_int(a) && unsafe_yyjson_is_int(b)) /* signed or not: as in int_equal() */
+        return a->uni.u64 == b->uni.u64 && (a->tag == b->tag || a->uni.i64 >= 0);
+    return a->tag == b->tag && (!unsafe_yyjson_is_num(a) || a->uni.u64 == b->uni.u64);
+}
+
+/* Returns what stands behind `b`, or NULL where they differ. */
+static yyjson_val *identical(yyjson_mut_val *a, yyjson_val *b)
+{
+    if (!unsafe_yyjson_is_ctn(a))
+        return scalar_identical(a, b) ? b + 1 : NULL;
+    if (a->tag != b->tag)
+        return NULL;
+    bool is_obj = unsafe_yyjson_is_obj(a);
+    yyjson_mut_val *item = a->uni.ptr; /* the last one; they form a ring */
+    yyjson_val *next = b + 1;
+    for (size_t n = unsafe_yyjson_get_len(a); n > 0 && next; n--) {
+        item = is_obj ? item->next->next : item->next;
+        if (is_obj)
+            next = scalar_identical(item, next) ? identical(item->next, next + 1) : NULL;
+        else
+            next = identical(item, next);
+    }
+    return next;
+}
+
+bool json_mut_identical(yyjson_mut_val *a, yyjson_val *b)
+{
+    return a && b ? identical(a, b) != NULL : !a && !b;
 }
 
 void json_doc_free_scoped(yyjson_doc **doc)

@@ -9,6 +9,8 @@
  * check for duplicate keys, positions in errors; and short hands for reaching into documents.
  * Written documents are yyjson_mut_doc, views that are only read are yyjson_doc. */
 #define JSON_DEPTH_MAX 64
+/* From mem.h: never fails. */
+extern const yyjson_alc JSON_ALC;
 
 /* Strict parse of one value. Errors name line:column. Depth and duplicate keys are checked. The
  * document keeps no pointer into `text`. */
@@ -39,6 +41,16 @@ void json_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path,
 void json_mut_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *value);
 /* Equal as JSON: order of keys does not matter, 1 and 1.0 differ. Depth must be checked before. */
 bool json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b);
+/* The same values in the same order, so that both are written as the same text. */
+bool json_mut_identical(yyjson_mut_val *a, yyjson_val *b);
+
+/* A copy whose strings are those of `val`: they must outlive every use of the copy. NULL for NULL.
+ */
+yyjson_mut_val *json_mut_borrow(yyjson_mut_doc *doc, yyjson_val *val);
+/* A second value over the same items, to stand in another document. Neither may be changed from
+ * then on; json_mut_equal() of the two costs nothing. */
+yyjson_mut_val *json_mut_alias(yyjson_mut_doc *doc, yyjson_mut_val *val);
+bool json_mut_is_one(yyjson_mut_val *a, yyjson_mut_val *b); /* is one the alias of the other? */
 
 void json_doc_free_scoped(yyjson_doc **doc);
 void json_mut_doc_free_scoped(yyjson_mut_doc **doc);

@@ -37,7 +37,9 @@ void str_addn(struct str *str, const char *data, size_t len)
 
 void str_addc(struct str *str, char c)
 {
-    str_addn(str, &c, 1);
+    grow(str, 1);
+    str->data[str->len++] = c;
+    str->data[str->len] = '\0';
 }
 
 void str_addf(struct str *str, const char *fmt, ...)
@@ -56,6 +58,23 @@ void str_addf(struct str *str, const char *fmt, ...)
         va_end(ap);
     }
     str->len += (size_t)len;
+}
+
+void str_addu(struct str *str, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    str_addn(str, digits + at, sizeof(digits) - at);
+}
+
+void str_room(struct str *str, size_t len)
+{
+    grow(str, len);
+    str->data[str->len] = '\0';
 }
 
 char *str_reserve(struct str *str, size_t len)

@@ -2,6 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A growing text. `data` is NUL-terminated whenever it is not NULL; zero-initialise to start. */
 struct str {
@@ -14,6 +15,8 @@ void str_add(struct str *str, const char *text); /* NULL adds nothing */
 void str_addn(struct str *str, const char *data, size_t len);
 void str_addc(struct str *str, char c);
 void str_addf(struct str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void str_addu(struct str *str, uint64_t number); /* in decimal */
+void str_room(struct str *str, size_t len); /* so that `len` more bytes need no further memory */
 /* Makes room for `len` more bytes and returns where they go; follow with str->len += written. */
 char *str_reserve(struct str *str, size_t len);
 void str_clear(struct str *str);             /* empty, memory kept */

@@ -26,6 +26,8 @@ struct localnode {
     struct host_guest guest;
     struct log_source log_source;
     struct process_runtime *runtime;
+    struct log_source logs;
+    struct usage_source usage;
     struct runner *runner;
     struct loop_timer sample;
     char *name;
@@ -157,8 +159,22 @@ static int guest_open(void *arg, const char *data, struct err *err)
         log_quote(warning, &quoted);
         log_warn("node.cgroups warning=%s", str_text(&quoted));
     }
+    node->logs = logsource_of(process_runtime_logs(node->runtime));
+    node->usage = usage_port(process_runtime_usage(node->runtime));
     make_runner(node);
     return 0;
+}
+
+static const struct usage_source *guest_usage(void *arg)
+{
+    struct localnode *node = arg;
+    return &node->usage;
+}
+
+static const struct log_source *guest_logs(void *arg)
+{
+    struct localnode *node = arg;
+    return &node->logs;
 }
 
 static const struct controller *guest_controller(void *arg)
@@ -214,6 +230,8 @@ struct localnode *localnode_new(const struct localnode_options *options)
                                       .stop = guest_stop,
                                       .close = guest_close,
                                       .metrics = guest_metrics,
+                                      .usage = guest_usage,
+                                      .logs = guest_logs,
                                       .arg = node};
     return node;
 }
@@ -229,11 +247,6 @@ void localnode_free(struct localnode *node)
 const struct host_guest *localnode_guest(const struct localnode *node)
 {
     return &node->guest;
-}
-
-struct logs *localnode_logs(const struct localnode *node)
-{
-    return node->runtime != NULL ? process_runtime_logs(node->runtime) : NULL;
 }
 
 const struct log_source *localnode_log_source(const struct localnode *node)

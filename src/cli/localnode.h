@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "api/host.h"
-#include "node/logs.h"
 
 /* The node of this machine, as the guest of a host: runner, process runtime, samples. */
 struct localnode;
@@ -15,7 +14,6 @@ struct localnode_options {
 struct localnode *localnode_new(const struct localnode_options *options);
 void localnode_free(struct localnode *node); /* after the host */
 const struct host_guest *localnode_guest(const struct localnode *node);
-struct logs *localnode_logs(const struct localnode *node);
 /* Filled in when the guest is opened. */
 const struct log_source *localnode_log_source(const struct localnode *node);
 size_t localnode_pods(const struct localnode *node);

@@ -300,6 +300,9 @@ int run_end(struct run *run, enum run_result result)
     stop_all(run, result);
     if (run->feed != NULL)
         loop_turn(run->loop, 0); /* the last words of what was stopped */
+    if (run->is_private)
+        run_model_stopped(&run->model); /* a server's last words do not always get through */
+    run_show_settle(&run->show, &run->model, loop_now(run->loop));
     if (run->model.groups.len > 0 && run->feed != NULL)
         print_summary(run, result, str_text(&summary));
     run_show_settle(&run->show, &run->model, loop_now(run->loop));

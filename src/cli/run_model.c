@@ -487,6 +487,17 @@ void run_model_list(struct run_model *model, const struct kind *kind, const char
     }
 }
 
+void run_model_stopped(struct run_model *model)
+{
+    for (size_t g = 0; g < model->groups.len; g++) {
+        const struct run_group *group = model->groups.items[g];
+        for (size_t i = 0; i < group->pods.len; i++) {
+            for (size_t u = 0; u < group->pods.items[i]->units.len; u++)
+                group->pods.items[i]->units.items[u].runs = false;
+        }
+    }
+}
+
 /* ---- counting ---- */
 
 static void count_pod(const struct run_pod *pod, struct run_counts *counts)

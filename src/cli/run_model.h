@@ -95,6 +95,8 @@ void run_model_event(struct run_model *model, const struct run_event *event, tim
 /* All objects of a kind in a namespace: what is not among them any more is gone. */
 void run_model_list(struct run_model *model, const struct kind *kind, const char *ns,
                     yyjson_val *list, time_ms now);
+/* There are no processes any more. */
+void run_model_stopped(struct run_model *model);
 
 void run_group_count(const struct run_group *group, struct run_counts *ret_counts);
 bool run_group_is_ready(const struct run_group *group); /* or has succeeded */

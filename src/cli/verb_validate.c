@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mem.h"
 #include "cli/inputs.h"
+#include "cli/plan.h"
 
 static const char *const FORMATS[] = {"text", "json", NULL};
 const struct opt OPTS_VALIDATE[] = {
     {"output", 'o', "FORMAT", "How to print; json is one object for all files.", .fallback = "text",
      .values = FORMATS},
+    {"plan", 0, NULL, "Also print in which order the containers of each pod will start."},
     {0},
 };
 
@@ -13,20 +15,10 @@ const struct opt OPTS_VALIDATE[] = {
 
 struct validate {
     struct cli *cli;
-    bool as_json;
+    bool as_json, wants_plan;
     struct str json; /* the entries of "files" */
     int exit_code;
 };
-
-/* One file's verdict: how many objects it has, and the findings, one a line. */
-static void report_text(struct validate *v, const char *file, size_t objects,
-                        const struct str *findings)
-{
-    fwrite(str_text(findings), 1, findings->len, v->cli->err);
-    if (findings->len == 0)
-        fprintf(v->cli->out, "%s: %zu object%s valid\n", file, objects,
-                objects == 1 ? " is" : "s are");
-}
 
 /* "file:line:column: rest"; line and column are 0 when they are not there. */
 static struct sv cut_position(struct sv line, const char *file, unsigned long at[2])
@@ -63,43 +55,167 @@ static void add_finding(struct str *out, const char *file, struct sv *rest)
     str_addc(out, '}');
 }
 
-static void report_json(struct validate *v, const char *file, size_t objects,
-                        const struct str *findings)
+/* One file's verdict. Findings and warnings are lines as manifest_check() writes them. */
+struct verdict {
+    const char *file;
+    size_t objects;
+    struct str findings, warnings;
+    struct str plan; /* text, or JSON of a list's entries */
+};
+
+static void verdict_done(struct verdict *verdict)
 {
-    struct str *out = &v->json;
-    str_add(out, out->len ? ",{\"file\":" : "{\"file\":");
-    json_quote(file, strlen(file), out);
-    str_addf(out, ",\"objects\":%zu,\"valid\":%s,\"errors\":[", objects,
-             findings->len ? "false" : "true");
-    struct sv rest = {str_text(findings), findings->len};
+    str_done(&verdict->findings);
+    str_done(&verdict->warnings);
+    str_done(&verdict->plan);
+}
+
+static void print_warnings(struct validate *v, const struct verdict *verdict)
+{
+    struct sv rest = {str_text(&verdict->warnings), verdict->warnings.len};
+    while (rest.len > 0) {
+        unsigned long at[2];
+        struct sv line = sv_cut(&rest, '\n');
+        if (sv_starts(line, HINT)) {
+            fprintf(v->cli->err, "%.*s\n", (int)line.len, line.ptr);
+            continue;
+        }
+        struct sv text = cut_position(line, verdict->file, at);
+        fprintf(v->cli->err, "%s:%lu:%lu: warning: %.*s\n", verdict->file, at[0], at[1],
+                (int)text.len, text.ptr);
+    }
+}
+
+static void report_text(struct validate *v, const struct verdict *verdict)
+{
+    fwrite(str_text(&verdict->findings), 1, verdict->findings.len, v->cli->err);
+    print_warnings(v, verdict);
+    if (verdict->findings.len == 0)
+        fprintf(v->cli->out, "%s: %zu object%s valid\n", verdict->file, verdict->objects,
+                verdict->objects == 1 ? " is" : "s are");
+    cli_print(v->cli, &verdict->plan);
+}
+
+static void add_findings(struct str *out, const char *file, const struct str *lines)
+{
+    struct sv rest = {str_text(lines), lines->len};
     for (bool first = true; rest.len > 0; first = false) {
         str_add(out, first ? NULL : ",");
         add_finding(out, file, &rest);
     }
+}
+
+static void report_json(struct validate *v, const struct verdict *verdict)
+{
+    struct str *out = &v->json;
+    str_add(out, out->len ? ",{\"file\":" : "{\"file\":");
+    json_quote(verdict->file, strlen(verdict->file), out);
+    str_addf(out, ",\"objects\":%zu,\"valid\":%s,\"errors\":[", verdict->objects,
+             verdict->findings.len ? "false" : "true");
+    add_findings(out, verdict->file, &verdict->findings);
+    str_add(out, "],\"warnings\":[");
+    add_findings(out, verdict->file, &verdict->warnings);
+    if (v->wants_plan)
+        str_addf(out, "],\"plan\":[%s", str_text(&verdict->plan));
     str_add(out, "]}");
 }
+
+/* ---- what is valid and may still surprise ---- */
+
+/* The part of an object that has containers, Pod or template; NULL for other kinds. */
+static const char *pod_path(yyjson_val *root)
+{
+    if (yyjson_is_arr(json_at(root, "spec.containers")))
+        return "";
+    return yyjson_is_arr(json_at(root, "spec.template.spec.containers")) ? "spec.template" : NULL;
+}
+
+static void warn_of_signals(const struct manifest *manifest, size_t index, const char *path,
+                            struct verdict *verdict)
+{
+    const struct manifest_doc *doc = &manifest->docs.items[index];
+    scoped_free char *containers =
+        mem_printf("%s%sspec.containers", path, *path != '\0' ? "." : "");
+    int line = doc->line, column = 1;
+    yyjson_mut_val *at = json_mut_at(yyjson_mut_doc_get_root(doc->doc), containers);
+    (void)manifest_position(doc, at, &line, &column); /* else the beginning of the document */
+    str_addf(&verdict->warnings,
+             "%s:%d:%d: %s: no container has a probe or tells on a socket that it is ready: each "
+             "counts as ready once it runs, so only maxRate can throttle it\n" HINT
+             "add a readinessProbe, or the annotation muster.dev/notify\n",
+             verdict->file, line, column, containers);
+}
+
+static const char *name_of(yyjson_val *root)
+{
+    const char *name = json_str_at(root, "metadata.name");
+    if (name == NULL)
+        name = json_str_at(root, "metadata.generateName");
+    return name != NULL ? name : "";
+}
+
+static void add_plan(const struct validate *v, const struct kind *kind, yyjson_val *root,
+                     yyjson_val *pod, struct verdict *verdict)
+{
+    struct plan plan = {0};
+    struct str *out = &verdict->plan;
+    if (plan_make(pod, &plan, NULL) < 0)
+        return; /* circles were found before */
+    const char *name = name_of(root);
+    if (v->as_json) {
+        str_addf(out, "%s{\"kind\":\"%s\",\"name\":", out->len > 0 ? "," : "", kind->name);
+        json_quote(name, strlen(name), out);
+        str_add(out, ",\"steps\":");
+        plan_json(&plan, out);
+        str_addc(out, '}');
+    } else {
+        str_addf(out, "%s/%s starts in %u step%s:\n", kind->singular, name, plan.n_steps,
+                 plan.n_steps == 1 ? "" : "s");
+        plan_text(&plan, out);
+    }
+    plan_done(&plan);
+}
+
+static void look_at_pod(const struct validate *v, const struct manifest *manifest, size_t index,
+                        const struct kind *kind, struct verdict *verdict)
+{
+    scoped_json *doc = yyjson_mut_doc_imut_copy(manifest->docs.items[index].doc, NULL);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *path = pod_path(root);
+    if (path == NULL)
+        return;
+    yyjson_val *pod = *path != '\0' ? json_at(root, path) : root;
+    if (!plan_has_signal(pod))
+        warn_of_signals(manifest, index, path, verdict);
+    if (v->wants_plan)
+        add_plan(v, kind, root, pod, verdict);
+}
+
+/* ---- files ---- */
 
 static void check_file(struct validate *v, const char *file)
 {
     struct err err = {0};
     struct manifest manifest = {0};
-    scoped_str findings = {0};
+    struct verdict verdict = {.file = file};
     if (inputs_read(v->cli, file, &manifest, &err) < 0) {
-        str_addf(&findings, "%s\n", err.text);
+        str_addf(&verdict.findings, "%s\n", err.text);
         if (err.hint[0] != '\0')
-            str_addf(&findings, HINT "%s\n", err.hint);
+            str_addf(&verdict.findings, HINT "%s\n", err.hint);
     }
-    size_t objects = manifest.docs.len;
-    for (size_t i = 0; i < objects; i++) {
+    verdict.objects = manifest.docs.len;
+    for (size_t i = 0; i < verdict.objects; i++) {
         const struct kind *kind = NULL;
-        (void)manifest_check(&manifest, i, &findings, &kind); /* counted by its lines */
+        if (manifest_check(&manifest, i, &verdict.findings, &kind) == 0)
+            look_at_pod(v, &manifest, i, kind, &verdict);
     }
     if (v->as_json)
-        report_json(v, file, objects, &findings);
+        report_json(v, &verdict);
     else
-        report_text(v, file, objects, &findings);
-    if (findings.len > 0)
+        report_text(v, &verdict);
+    if (verdict.findings.len > 0)
         v->exit_code = CLI_FAILED;
+    verdict_done(&verdict);
     manifest_done(&manifest);
 }
 
@@ -117,6 +233,7 @@ static void check_path(struct validate *v, const char *path)
 int verb_validate(struct cli *cli, int argc, char **argv)
 {
     struct validate v = {.cli = cli, .as_json = str_eq(opt_get(&cli->opts, "output"), "json")};
+    v.wants_plan = opt_flag(&cli->opts, "plan");
     for (int i = 0; i < argc; i++)
         check_path(&v, argv[i]);
     if (v.as_json)

@@ -82,6 +82,15 @@ const struct verb VERBS[] = {
      "Warnings of all namespaces\tmuster events -A --types=Warning\n"
      "What happens to a job from now on\tmuster events --for job/train -w\n",
      0, 0, OPTS_EVENTS, VERB_SERVER, WORDS_NOTHING, verb_events},
+    {"top", "[pods|nodes] [NAME]", "show what pods or nodes use",
+     "Shows the CPU time and the memory that pods or nodes use. CPU is an average over the time "
+     "since somebody last asked, at least a second, in thousandths of a core.\n"
+     "kubectl top shows the same.",
+     "Pods of the namespace\tmuster top\n"
+     "The greediest containers of all namespaces, live\tmuster top -A --containers --sort-by cpu "
+     "-w\n"
+     "How full nodes are\tmuster top nodes\n",
+     0, 2, OPTS_TOP, VERB_SERVER, WORDS_KIND_NAMES, verb_top},
     {"wait", "KIND/NAME... --for=WHAT", "wait until objects are as wanted",
      "Waits until each of the objects meets the condition. Exits with 1 when the time is over.",
      "Until a job is complete\tmuster wait job/train --for=condition=Complete --timeout=1h\n"
@@ -91,8 +100,13 @@ const struct verb VERBS[] = {
     {"validate", "FILE...", "check files without a server",
      "Checks manifests: syntax, kinds, fields, values. Every error is printed with its file, line "
      "and column, the field and the reason. Exits with 1 when there is one. A folder stands for "
-     "the .yaml, .yml and .json files in it, - for standard input.",
+     "the .yaml, .yml and .json files in it, - for standard input.\n\n"
+     "Pods none of whose containers says when it is ready get a warning: they are valid, but a "
+     "node cannot count how many of them are starting. With --plan the order is printed in which "
+     "the containers of each pod, or of each template, start: those of one step can start "
+     "together.",
      "A file\tmuster validate job.yaml\n"
+     "The order of a pod's containers\tmuster validate --plan pod.yaml\n"
      "A folder, for a script\tmuster validate -o json jobs/\n",
      1, -1, OPTS_VALIDATE, 0, WORDS_FILES, verb_validate},
     {"token", "create", "make a token for a client",

@@ -30,5 +30,6 @@ void amounts_of_pod(struct resource_names *names, yyjson_val *spec, struct amoun
 /* NULL when the node's labels, taints and conditions let the pod in, else why not, in
  * Kubernetes' words ("node(s) were unschedulable"). */
 const char *match_problem(const struct obj *node, yyjson_val *pod_spec, char *buf, size_t size);
+bool match_one_tolerates(yyjson_val *toleration, yyjson_val *taint);
 /* Does one of the tolerations bear this taint? */
 bool match_tolerates(yyjson_val *tolerations, yyjson_val *taint);

@@ -12,7 +12,7 @@ static bool same_or_any(const char *wanted, const char *is)
     return wanted == NULL || *wanted == '\0' || str_eq(wanted, is);
 }
 
-static bool tolerates(yyjson_val *toleration, yyjson_val *taint)
+bool match_one_tolerates(yyjson_val *toleration, yyjson_val *taint)
 {
     const char *key = json_str_at(toleration, "key");
     const char *value = json_str_at(toleration, "value");
@@ -30,7 +30,7 @@ bool match_tolerates(yyjson_val *tolerations, yyjson_val *taint)
     yyjson_val *toleration;
     yyjson_arr_foreach(tolerations, i, n, toleration)
     {
-        if (tolerates(toleration, taint))
+        if (match_one_tolerates(toleration, taint))
             return true;
     }
     return false;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/controllers.h"
 
+// clang-format off
 const struct controller *const CONTROLLERS[] = {
     &CONTROLLER_GARBAGE,
     &CONTROLLER_NAMESPACE,
     &CONTROLLER_EXPIRY,
+    &CONTROLLER_JOB,
     &CONTROLLER_BINDER,
+    &CONTROLLER_NODELIFE,
     NULL,
 };
+// clang-format on

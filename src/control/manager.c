@@ -16,6 +16,7 @@ struct turn { /* one reconciliation and its writes */
     size_t writes;   /* on their way */
     bool is_open;    /* reconcile() has not returned yet */
     bool failed;
+    bool is_told; /* why, to people */
 };
 
 struct control {
@@ -48,6 +49,8 @@ struct sent { /* one write on its way */
     struct lifeline *life;
     struct turn *turn;
     bool is_delete;
+    struct obj *about; /* tell people about a refusal; or NULL */
+    const char *reason;
 };
 
 static void lifeline_unref(struct lifeline *life)
@@ -269,6 +272,17 @@ void control_retry(struct control *control)
     control->turn->failed = true;
 }
 
+/* A conflict is no news: somebody was faster, and we look again. */
+static void tell_refusal(const struct sent *sent, const struct status *status)
+{
+    struct turn *turn = sent->turn;
+    if (sent->about == NULL || turn->is_told || status_ok(status) || status->code == 409)
+        return;
+    turn->is_told = true;
+    control_event(turn->control, sent->about, "Warning", sent->reason, "%s",
+                  str_text(&status->message));
+}
+
 static void on_written(void *arg, struct write_result *result)
 {
     struct sent *sent = arg;
@@ -277,27 +291,44 @@ static void on_written(void *arg, struct write_result *result)
         struct turn *turn = sent->turn;
         bool gone = sent->is_delete && result->status.code == 404;
         turn->failed |= !status_ok(&result->status) && !gone;
+        tell_refusal(sent, &result->status);
         turn->writes--;
         turn_close_if_done(turn);
         ask_to_wake(manager);
     }
     lifeline_unref(sent->life);
+    obj_unref(sent->about);
     mem_free(sent);
 }
 
-void control_write(struct control *control, struct write *write)
+static void send_write(struct control *control, struct write *write, struct obj *about,
+                       const char *reason)
 {
     assert(control->turn != NULL);
     struct manager *manager = control->manager;
     struct sent *sent = mem_zalloc(sizeof(*sent));
-    *sent = (struct sent){
-        .life = manager->life, .turn = control->turn, .is_delete = write->op == WRITE_DELETE};
+    *sent = (struct sent){.life = manager->life,
+                          .turn = control->turn,
+                          .is_delete = write->op == WRITE_DELETE,
+                          .about = about ? obj_ref(about) : NULL,
+                          .reason = reason};
     manager->life->refs++;
     control->turn->writes++;
     control->stats.writes++;
     write->done = on_written;
     write->arg = sent;
     manager->world->ops->submit(manager->world, write);
+}
+
+void control_write(struct control *control, struct write *write)
+{
+    send_write(control, write, NULL, NULL);
+}
+
+void control_write_about(struct control *control, struct write *write, struct obj *about,
+                         const char *reason)
+{
+    send_write(control, write, about, reason);
 }
 
 void control_event(struct control *control, const struct obj *about, const char *type,

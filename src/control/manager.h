@@ -45,6 +45,9 @@ void control_wake(struct control *control);
 /* Part of the reconciliation under way: the key is held until this write is known. A conflict or
  * a failure brings the key back after a pause; "not found" of a deletion is as good as done. */
 void control_write(struct control *control, struct write *write);
+/* The same, and the first refusal of the reconciliation is told: a Warning about that object. */
+void control_write_about(struct control *control, struct write *write, struct obj *about,
+                         const char *reason);
 /* This reconciliation could not do all it should: the key comes back after a pause. */
 void control_retry(struct control *control);
 /* Records an Event about an object; the same one again only counts up. `type`: "Normal" or

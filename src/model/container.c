@@ -304,6 +304,10 @@ static const struct field CONTAINER_FIELDS[] = {
      .doc = "The container starts only when these other containers of the pod are so far; a bare "
             "name waits until it is ready. "
             "The order in which containers are written does not matter. Not in Kubernetes."},
+    {"startTimeout", F_DURATION, ONE,
+     .doc = "How long it may take from its start until it is ready, such as 90s; then it has "
+            "failed. 0s is without limit. Without it, what the node's NodeConfig says. Not in "
+            "Kubernetes."},
     {0}};
 
 static const struct field EPHEMERAL_CONTAINER_FIELDS[] = {
@@ -380,6 +384,17 @@ static void check_port_names(struct check *c, yyjson_mut_val *ports)
     check_leave(c, mark);
 }
 
+static void check_start_timeout(struct check *c, yyjson_mut_val *val)
+{
+    time_ms span = 0;
+    if (!yyjson_mut_is_str(val) || duration_parse(sv_of(yyjson_mut_get_str(val)), &span, NULL) < 0)
+        return; /* one report is enough */
+    if (span >= 0)
+        return;
+    check_invalid(c, "startTimeout", val, "must not be negative");
+    check_hint(c, "0s is without limit");
+}
+
 static void container_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
@@ -391,6 +406,7 @@ static void container_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val
     check_single_success(c, val, "livenessProbe");
     check_single_success(c, val, "startupProbe");
     check_port_names(c, yyjson_mut_obj_get(val, "ports"));
+    check_start_timeout(c, yyjson_mut_obj_get(val, "startTimeout"));
     bool has_rules = yyjson_mut_arr_size(yyjson_mut_obj_get(val, "restartPolicyRules")) > 0;
     if (has_rules && !rules_has(val, "restartPolicy"))
         check_required(c, "restartPolicy", "must be set when `restartPolicyRules` are");

@@ -51,8 +51,16 @@ extern const struct kind *const KINDS[]; /* NULL-terminated, in order of discove
 extern const struct kind KIND_NAMESPACE, KIND_NODE, KIND_POD, KIND_EVENT, KIND_CONFIGMAP, KIND_JOB,
     KIND_LEASE, KIND_NODECONFIG;
 
+/* Kinds that are measured for whoever asks and never stored: only get and list. They share plurals
+ * with stored kinds, so words that people type never mean them. */
+extern const struct kind *const READINGS[]; /* NULL-terminated */
+extern const struct kind KIND_POD_METRICS, KIND_NODE_METRICS;
+bool kind_is_reading(const struct kind *kind);
+const struct kind *kind_served(size_t index); /* KINDS, then READINGS, then NULL */
+
 const struct kind *kind_of(const char *group, const char *version, const char *name);
 const struct kind *kind_of_api(const char *api_version, const char *name); /* "batch/v1", "Job" */
+/* Readings too. */
 const struct kind *kind_of_resource(const char *group, const char *version, const char *plural);
 /* What a person types: "pods", "pod", "po", "Pod", "jobs.batch", "jobs.v1.batch"; NULL, and the
  * nearest name when asked for. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kind.h"
 #include "model/podcells.h"
+#include "model/podnotes.h"
 #include "model/podspec.h"
 #include "model/rules.h"
 
@@ -34,9 +35,9 @@ static void fill_requests(yyjson_mut_doc *doc, yyjson_mut_val *container)
     {
         const char *name = yyjson_mut_get_str(key);
         quantity amount;
-        if (!resources_amount(limit, &amount))
-            continue; /* one report of a wrong limit is enough */
-        if (yyjson_mut_obj_get(requests, name) == NULL)
+        if (yyjson_mut_obj_get(requests, name) != NULL)
+            continue;
+        if (resources_amount(limit, &amount)) /* one report of a wrong limit is enough */
             json_mut_put(doc, requests, name, yyjson_mut_val_mut_copy(doc, limit));
     }
 }
@@ -179,6 +180,7 @@ static void pod_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
     if (yyjson_mut_is_obj(old_spec) && yyjson_mut_is_obj(spec))
         check_update(c, spec, old_spec);
     check_leave(c, mark);
+    podnotes_check(c, val, old);
 }
 
 static const struct type TYPE_POD = {

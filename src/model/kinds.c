@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All kinds, and how to find one. A handful: a walk over the list is as fast as any index. */
 #include "model/kind.h"
-#include <stdio.h>
+#include <assert.h>
+#include <string.h>
 #include <strings.h>
 
 const struct kind *const KINDS[] = {
     &KIND_NAMESPACE, &KIND_NODE,       &KIND_POD, &KIND_CONFIGMAP, &KIND_EVENT, &KIND_JOB,
     &KIND_LEASE,     &KIND_NODECONFIG, NULL,
 };
+
+const struct kind *const READINGS[] = {&KIND_POD_METRICS, &KIND_NODE_METRICS, NULL};
+
+bool kind_is_reading(const struct kind *kind)
+{
+    for (size_t i = 0; READINGS[i] != NULL; i++)
+        if (READINGS[i] == kind)
+            return true;
+    return false;
+}
+
+const struct kind *kind_served(size_t index)
+{
+    size_t stored = ARRAY_LEN(KINDS) - 1;
+    return index < stored ? KINDS[index] : READINGS[index - stored];
+}
 
 const struct kind *kind_of(const char *group, const char *version, const char *name)
 {
@@ -29,17 +46,24 @@ const struct kind *kind_of_api(const char *api_version, const char *name)
 
 const struct kind *kind_of_resource(const char *group, const char *version, const char *plural)
 {
-    for (size_t i = 0; KINDS[i] != NULL; i++)
-        if (str_eq(KINDS[i]->group, group) && str_eq(KINDS[i]->version, version) &&
-            str_eq(KINDS[i]->plural, plural))
-            return KINDS[i];
+    const struct kind *kind;
+    for (size_t i = 0; (kind = kind_served(i)) != NULL; i++)
+        if (str_eq(kind->group, group) && str_eq(kind->version, version) &&
+            str_eq(kind->plural, plural))
+            return kind;
     return NULL;
 }
 
 const char *kind_api_version(const struct kind *kind, char out[128])
 {
-    const char *slash = kind->group[0] == '\0' ? "" : "/";
-    (void)snprintf(out, 128, "%s%s%s", kind->group, slash, kind->version);
+    size_t group = strlen(kind->group), version = strlen(kind->version);
+    assert(group + version + 2 <= 128);
+    char *end = out;
+    if (group > 0) {
+        end = mempcpy(end, kind->group, group);
+        *end++ = '/';
+    }
+    memcpy(end, kind->version, version + 1);
     return out;
 }
 

@@ -418,6 +418,10 @@ static const struct op ITEM_OPS[] = {
     {"delete", "delete", "delete", P_DELETE, BODY_DELETE, ANSWER_STATUS},
     {0},
 };
+static const struct op READING_OPS[] = {
+    {"get", "get", "read", P_READ, BODY_NONE, ANSWER_SELF},
+    {0},
+};
 static const struct op SUBRESOURCE_OPS[] = {
     {"get", "get", "read", P_READ, BODY_NONE, ANSWER_SELF},
     {"put", "put", "replace", P_WRITE, BODY_SELF, ANSWER_SELF},
@@ -560,7 +564,7 @@ static void add_item_paths(struct build *b, const char *collection, struct place
     scoped_free char *status_id = mem_printf("%sStatus", id);
     scoped_free char *scale = mem_printf("%s/scale", item);
     scoped_free char *scale_id = mem_printf("%sScale", id);
-    place.ops = ITEM_OPS;
+    place.ops = kind_is_reading(place.kind) ? READING_OPS : ITEM_OPS;
     add_path(b, item, &place);
     place.ops = SUBRESOURCE_OPS;
     place.suffix = status_id;
@@ -588,7 +592,7 @@ static void add_kind_paths(struct build *b, const struct kind *kind)
     if (kind->namespaced)
         add_path(b, all, &place);
     place.suffix = id;
-    place.ops = COLLECTION_OPS;
+    place.ops = kind_is_reading(kind) ? LIST_OPS : COLLECTION_OPS;
     add_path(b, collection, &place);
     add_item_paths(b, collection, place, id);
 }
@@ -613,11 +617,12 @@ void openapi_v3(const char *group, const char *version, struct str *out_json)
     add_type(&b, &STATUS);
     add_type(&b, &DELETE_OPTIONS);
     add_type(&b, &PATCH);
-    for (size_t i = 0; KINDS[i] != NULL; i++) {
-        if (!str_eq(KINDS[i]->group, group) || !str_eq(KINDS[i]->version, version))
+    const struct kind *kind;
+    for (size_t i = 0; (kind = kind_served(i)) != NULL; i++) {
+        if (!str_eq(kind->group, group) || !str_eq(kind->version, version))
             continue;
-        add_kind_schemas(&b, KINDS[i]);
-        add_kind_paths(&b, KINDS[i]);
+        add_kind_schemas(&b, kind);
+        add_kind_paths(&b, kind);
     }
     json_write(root, out_json);
 }

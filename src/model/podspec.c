@@ -4,6 +4,7 @@
 #include "model/podspec.h"
 #include "model/container.h"
 #include "model/kind.h"
+#include "model/podnotes.h"
 #include "model/rules.h"
 
 // clang-format off
@@ -355,4 +356,5 @@ const struct type TYPE_POD_TEMPLATE_SPEC = {
     CORE_V1("PodTemplateSpec"),
     "The pattern after which pods are made.",
     POD_TEMPLATE_SPEC_FIELDS,
+    .check = podnotes_check,
 };

@@ -14,6 +14,8 @@ extern const struct type TYPE_AFFINITY, TYPE_TOLERATION, TYPE_TOPOLOGY_SPREAD;
 /* Checks dependsOn of all containers: known names, no container that waits for itself, directly or
  * round a circle. `spec` is a PodSpec, the path of `c` stands at it. */
 void depends_check(struct check *c, yyjson_mut_val *spec);
+/* The same for the annotation muster.dev/depends-on, whose path `c` stands at. */
+void depends_check_note(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note);
 
 /* A quantity as it stands in a document, text or number; false when it is none. */
 bool resources_amount(yyjson_mut_val *val, quantity *ret_amount);

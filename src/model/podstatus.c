@@ -41,6 +41,34 @@ static const struct field STATE_FIELDS[] = {
 static const struct type TYPE_STATE = {
     CORE_V1("ContainerState"), "One of: waiting, running, terminated.", STATE_FIELDS};
 
+#define LIFECYCLE_STATES                                                                           \
+    VALUES("downloading", "blocked", "pending", "starting", "ready", "failed", "exited")
+
+static const struct field LIFECYCLE_MOVE_FIELDS[] = {
+    {"state", F_STRING, ONE, REQUIRED, .values = LIFECYCLE_STATES, .doc = "The state it came to."},
+    {"at", F_MICRO_TIME, ONE, .doc = "When it came to it."},
+    {0}};
+static const struct type TYPE_LIFECYCLE_MOVE = {
+    "dev.muster.v1alpha1.ContainerLifecycleMove", "One move of a container from state to state.",
+    LIFECYCLE_MOVE_FIELDS};
+
+static const struct field CONTAINER_LIFECYCLE_FIELDS[] = {
+    {"state", F_STRING, ONE, .values = LIFECYCLE_STATES,
+     .doc = "downloading: its image is fetched. blocked: it waits for other containers. pending: "
+            "the node's throttle holds it back. starting: it runs and is not ready yet. ready. "
+            "failed: its start did not succeed. exited: it has ended."},
+    {"since", F_MICRO_TIME, ONE, .doc = "When it came to this state."},
+    {"generation", F_INT64, ONE, RANGE, .doc = "Which start this is, from 1."},
+    {"reason", F_STRING, ONE, .doc = "One word: what it waits for, or why it failed."},
+    {"message", F_STRING, ONE, .doc = "The same for people."},
+    {"nextStart", F_TIME, ONE, .doc = "When it is started again, after a failure."},
+    {"moves", F_OBJECT, LIST, .of = &TYPE_LIFECYCLE_MOVE,
+     .doc = "The states of this start so far, oldest first."},
+    {0}};
+static const struct type TYPE_CONTAINER_LIFECYCLE = {
+    "dev.muster.v1alpha1.ContainerLifecycle", "How far the start of a container has come.",
+    CONTAINER_LIFECYCLE_FIELDS};
+
 static const struct field CONTAINER_STATUS_FIELDS[] = {
     {"name", F_STRING, ONE, REQUIRED, .pb = 1 | PB_ZERO, .doc = "Name of the container."},
     {"state", F_OBJECT, ONE, .of = &TYPE_STATE, .pb = 2, .doc = "What it does now."},
@@ -62,6 +90,8 @@ static const struct field CONTAINER_STATUS_FIELDS[] = {
     {"volumeMounts", F_ANY, LIST, .pb = 12, .doc = "Mounts as they were made."},
     {"user", F_ANY, ONE, .pb = 13, .doc = "User and groups of the first process."},
     {"stopSignal", F_STRING, ONE, .pb = 15 | PB_ZERO, .doc = "Signal that tells it to end."},
+    {"lifecycle", F_OBJECT, ONE, .of = &TYPE_CONTAINER_LIFECYCLE,
+     .doc = "How far its start has come, and why no further. Not in Kubernetes."},
     {0}};
 static const struct type TYPE_CONTAINER_STATUS = {
     CORE_V1("ContainerStatus"), "What is known of one container.", CONTAINER_STATUS_FIELDS};

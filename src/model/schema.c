@@ -84,7 +84,13 @@ static yyjson_mut_val *fallback_of(const struct field *field, yyjson_mut_doc *do
     return yyjson_val_mut_copy(doc, yyjson_doc_get_root(parsed));
 }
 
-static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+static bool is_kept(const struct pack_kept *kept, const yyjson_mut_val *val)
+{
+    return kept != NULL && pack_member(kept, val) != PACK_MEMBERS_MAX;
+}
+
+static void fill_fields(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj,
+                        const struct pack_kept *kept)
 {
     drop_nulls(obj);
     for (const struct field *f = type->fields; f->name != NULL; f++) {
@@ -95,9 +101,14 @@ static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut
             val = fallback_of(f, doc);
             (void)yyjson_mut_obj_add_val(doc, obj, f->name, val);
         }
-        if (val != NULL)
+        if (val != NULL && !is_kept(kept, val))
             fill_value(f, doc, val);
     }
+}
+
+static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+{
+    fill_fields(type, doc, obj, NULL);
     if (type->fill != NULL)
         type->fill(doc, obj);
 }
@@ -106,6 +117,19 @@ void schema_fill(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *r
 {
     if (yyjson_mut_is_obj(root))
         fill_object(type, doc, root);
+}
+
+void schema_fill_rest(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *root,
+                      struct pack_kept *kept)
+{
+    fill_fields(type, doc, root, kept);
+    if (type->fill == NULL)
+        return;
+    const yyjson_mut_val *next = doc->val_pool.cur;
+    type->fill(doc, root);
+    /* It added something, wherever: what was known of the members may no longer be so. */
+    if (doc->val_pool.cur != next)
+        kept->len = 0;
 }
 
 /* ---- lists and maps ---- */
@@ -371,12 +395,15 @@ static void unknown_in(struct check *c, const struct field *field, yyjson_mut_va
     check_leave(c, mark);
 }
 
-static void unknown_object(struct check *c, const struct type *type, yyjson_mut_val *obj)
+static void unknown_fields(struct check *c, const struct type *type, yyjson_mut_val *obj,
+                           const struct pack_kept *kept)
 {
     size_t i, max;
     yyjson_mut_val *key, *val;
     yyjson_mut_obj_foreach(obj, i, max, key, val)
     {
+        if (is_kept(kept, val))
+            continue;
         const char *name = yyjson_mut_get_str(key);
         const struct field *field = type_field(type, name, yyjson_mut_get_len(key));
         if (field != NULL) {
@@ -389,8 +416,19 @@ static void unknown_object(struct check *c, const struct type *type, yyjson_mut_
     }
 }
 
+static void unknown_object(struct check *c, const struct type *type, yyjson_mut_val *obj)
+{
+    unknown_fields(c, type, obj, NULL);
+}
+
 void schema_unknown(const struct type *type, yyjson_mut_val *root, struct findings *findings)
 {
+    schema_unknown_rest(type, root, NULL, findings);
+}
+
+void schema_unknown_rest(const struct type *type, yyjson_mut_val *root,
+                         const struct pack_kept *kept, struct findings *findings)
+{
     struct check c = {.findings = findings, .at = root};
-    unknown_object(&c, type, root);
+    unknown_fields(&c, type, root, kept);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "base/json.h"
+#include "base/pack.h"
 #include "base/str.h"
 #include "base/timetext.h"
 #include "base/vec.h"
@@ -99,7 +100,8 @@ struct type {
     /* What the table cannot say, e.g. "exactly one of". Called after the fields were checked, with
      * the path of `c` at this value; old is NULL on create. */
     void (*check)(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old);
-    /* Defaults that depend on other fields; called after the table's. */
+    /* Defaults that depend on other fields; called after the table's. What it sets are new
+     * values of `doc`: it edits none in place and removes none. */
     void (*fill)(yyjson_mut_doc *doc, yyjson_mut_val *val);
 };
 
@@ -174,11 +176,18 @@ void check_hint_nearest(struct check *c, const char *word, const char *const *ca
 /* Fills in defaults, in place. Members that are null count as absent and go; in a MAP of strings
  * they become "". */
 void schema_fill(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *root);
+/* The same for a new version, of which `kept` was filled when it was new. What is kept afterwards
+ * may be less. */
+void schema_fill_rest(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *root,
+                      struct pack_kept *kept);
 /* Types, required, allowed values, ranges, formats, duplicates, immutables, check functions. */
 void schema_check(const struct type *type, yyjson_mut_val *root, yyjson_mut_val *old,
                   struct findings *findings);
 /* Fields that no table names, with the nearest right one as hint. */
 void schema_unknown(const struct type *type, yyjson_mut_val *root, struct findings *findings);
+/* The same without looking into what is kept; NULL: nothing is. */
+void schema_unknown_rest(const struct type *type, yyjson_mut_val *root,
+                         const struct pack_kept *kept, struct findings *findings);
 const struct field *type_field(const struct type *type, const char *name, size_t len);
 /* Is `text` well-formed? NULL, or why not (static text, as Kubernetes words it). */
 const char *format_problem(enum fformat format, const char *text, size_t len);

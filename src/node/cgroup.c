@@ -29,8 +29,12 @@
 
 static void hierarchy_done(struct cgroup_hierarchy *h)
 {
+    cgroup_place_done(&h->place);
     mem_free(h->own);
     mem_free(h->dir);
+    for (size_t i = 0; i < h->former.len; i++)
+        mem_free(h->former.items[i]);
+    vec_done(&h->former);
     *h = (struct cgroup_hierarchy){0};
 }
 
@@ -58,14 +62,13 @@ static void add_hint(struct str *why, int r, const char *own)
         str_addf(why, "cannot make control groups in '%s': %s", own, strerror(-r));
 }
 
-static void hierarchy_name(struct cgroup_hierarchy *h, const struct cgroup_place *place,
-                           const char *name)
+static void hierarchy_name(struct cgroup_hierarchy *h, const char *name)
 {
     scoped_str dir = {0};
-    h->own = mem_printf("%s%s", place->mount, place->own);
+    h->own = mem_printf("%s%s", h->place.mount, h->place.own);
     if (!is_directory(h->own)) {
         mem_free(h->own);
-        h->own = mem_strdup(place->mount);
+        h->own = mem_strdup(h->place.mount);
     }
     str_addf(&dir, "%s/muster.slice/", h->own);
     cgroup_name_escape(name, &dir);
@@ -114,14 +117,16 @@ static void is_not_empty(void *arg, const char *name)
 }
 
 /* Takes a hierarchy into the tree when it is of use and we may make groups in it. */
-static void tree_add(struct cgroup_tree *tree, const struct cgroup_place *place, const char *name,
+static void tree_add(struct cgroup_tree *tree, struct cgroup_place *place, const char *name,
                      struct str *why)
 {
     struct cgroup_hierarchy h = {.is_v2 = place->is_v2, .is_aside = place->is_aside};
     h.controllers = still_wanted(tree, place->controllers);
     if (!h.is_v2 && !h.controllers)
         return;
-    hierarchy_name(&h, place, name);
+    h.place = *place;
+    *place = (struct cgroup_place){0};
+    hierarchy_name(&h, name);
     int r = hierarchy_make(&h, why);
     if (r < 0) {
         if (why->len == 0)
@@ -249,21 +254,33 @@ int cgroup_pod_weigh(struct cgroup_tree *tree, const char *pod, int64_t cpu_weig
     const struct cgroup_hierarchy *h = with(tree, CTL_CPU);
     struct cgroup_limits limits = {.cpu_weight = cpu_weight};
     scoped_str path = {0};
-    if (!h)
-        return 0;
-    cgroup_path(h, pod, NULL, &path);
-    return apply(h, str_text(&path), &limits, err);
+    const char *home;
+    int r = 0;
+    for (size_t i = 0; h && r == 0 && (home = cgroup_home(h, i)); i++) {
+        cgroup_path_in(home, pod, NULL, &path);
+        bool is_there = i == 0 || access(str_text(&path), F_OK) == 0;
+        r = is_there ? apply(h, str_text(&path), &limits, err) : 0;
+    }
+    return r;
+}
+
+/* Of a pod or a leaf, wherever it is; all of it gone? */
+static bool remove_all(const struct cgroup_hierarchy *h, const char *pod, const char *leaf)
+{
+    scoped_str path = {0};
+    const char *home;
+    bool is_gone = true;
+    for (size_t i = 0; h->is_used && (home = cgroup_home(h, i)); i++) {
+        cgroup_path_in(home, pod, leaf, &path);
+        is_gone = cgroup_dir_remove(str_text(&path)) && is_gone;
+    }
+    return is_gone;
 }
 
 void cgroup_pod_remove(struct cgroup_tree *tree, const char *pod)
 {
-    scoped_str path = {0};
-    for (size_t i = tree->len; i-- > 0;) {
-        if (!tree->items[i].is_used)
-            continue;
-        cgroup_path(&tree->items[i], pod, NULL, &path);
-        (void)cgroup_dir_remove(str_text(&path)); /* what is still used stays */
-    }
+    for (size_t i = tree->len; i-- > 0;)
+        (void)remove_all(&tree->items[i], pod, NULL); /* what is still used stays */
 }
 
 int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
@@ -293,11 +310,7 @@ int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf
 static bool nearest(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
                     struct str *ret_path)
 {
-    cgroup_path(h, pod, leaf, ret_path);
-    if (access(str_text(ret_path), F_OK) == 0)
-        return true;
-    cgroup_path(h, pod, NULL, ret_path);
-    return access(str_text(ret_path), F_OK) == 0;
+    return cgroup_seek(h, pod, leaf, ret_path) || cgroup_seek(h, pod, NULL, ret_path);
 }
 
 void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *leaf,
@@ -329,10 +342,7 @@ void cgroup_door_done(struct cgroup_door *door)
 static bool base_path(const struct cgroup_tree *tree, const char *pod, const char *leaf,
                       struct str *ret_path)
 {
-    if (tree->len == 0)
-        return false;
-    cgroup_path(&tree->items[0], pod, leaf, ret_path);
-    return access(str_text(ret_path), F_OK) == 0;
+    return tree->len > 0 && cgroup_seek(&tree->items[0], pod, leaf, ret_path);
 }
 
 bool cgroup_leaf_is_populated(struct cgroup_tree *tree, const char *pod, const char *leaf)
@@ -384,8 +394,8 @@ static int kill_one_by_one(const struct cgroup_tree *tree, const char *pod, cons
     scoped_str dir = {0}, cold = {0};
     struct cgroup_pids last = {0};
     const char *file = base->is_v2 ? "cgroup.freeze" : "freezer.state";
-    cgroup_path(base, pod, leaf, &dir);
-    cgroup_path(freezer ? freezer : base, pod, leaf, &cold);
+    (void)cgroup_seek(base, pod, leaf, &dir);
+    (void)cgroup_seek(freezer ? freezer : base, pod, leaf, &cold);
     (void)cgroup_file_write(str_text(&cold), file, base->is_v2 ? "1" : "FROZEN");
     int rounds = 0;
     while (kill_round(str_text(&dir), &last) > 0 && rounds < KILL_ROUNDS_MAX)
@@ -407,15 +417,10 @@ int cgroup_leaf_kill(struct cgroup_tree *tree, const char *pod, const char *leaf
 
 bool cgroup_leaf_remove(struct cgroup_tree *tree, const char *pod, const char *leaf)
 {
-    scoped_str path = {0};
     bool is_gone = true;
     /* The base goes last: as long as it is there a new supervisor finds the leaf. */
-    for (size_t i = tree->len; i-- > 0;) {
-        if (!tree->items[i].is_used || (i == 0 && !is_gone))
-            continue;
-        cgroup_path(&tree->items[i], pod, leaf, &path);
-        is_gone = cgroup_dir_remove(str_text(&path)) && is_gone;
-    }
+    for (size_t i = tree->len; i-- > 0;)
+        is_gone = (i > 0 || is_gone) && remove_all(&tree->items[i], pod, leaf) && is_gone;
     return is_gone;
 }
 

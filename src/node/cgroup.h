@@ -74,6 +74,10 @@ int cgroup_leaf_usage(struct cgroup_tree *tree, const char *pod, const char *lea
 /* Leaves that are there, of all pods: for what a dead supervisor left. */
 void cgroup_each_leaf(struct cgroup_tree *tree,
                       void (*each)(void *arg, const char *pod, const char *leaf), void *arg);
+/* This leaf lives, and this process is in it: a former self may have been started in another group
+ * than we (another session of the same user), and have its tree there. From now on its leaves are
+ * found, listed, killed and removed like ours. */
+void cgroup_leaf_found(struct cgroup_tree *tree, const char *pod, int pid);
 /* The supervisor and its spawner in a group of their own beside all pods, NODE/name.scope. */
 int cgroup_own(struct cgroup_tree *tree, const char *name, int64_t cpu_weight, int pid,
                struct err *err);

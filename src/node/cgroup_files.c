@@ -122,11 +122,36 @@ void cgroup_name_plain(struct sv text, struct str *ret_name)
     }
 }
 
+const char *cgroup_home(const struct cgroup_hierarchy *h, size_t index)
+{
+    if (index == 0)
+        return h->dir;
+    return index <= h->former.len ? h->former.items[index - 1] : NULL;
+}
+
 void cgroup_path(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
                  struct str *ret_path)
 {
+    cgroup_path_in(h->dir, pod, leaf, ret_path);
+}
+
+bool cgroup_seek(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
+                 struct str *ret_path)
+{
+    const char *home;
+    for (size_t i = 0; (home = cgroup_home(h, i)); i++) {
+        cgroup_path_in(home, pod, leaf, ret_path);
+        if (access(str_text(ret_path), F_OK) == 0)
+            return true;
+    }
+    cgroup_path(h, pod, leaf, ret_path);
+    return false;
+}
+
+void cgroup_path_in(const char *home, const char *pod, const char *leaf, struct str *ret_path)
+{
     str_clear(ret_path);
-    str_add(ret_path, h->dir);
+    str_add(ret_path, home);
     if (pod) {
         str_add(ret_path, "/pod-");
         cgroup_name_escape(pod, ret_path);

@@ -75,10 +75,11 @@ static bool leave_own_scope(char *own, const char *name)
     return is_inside;
 }
 
-static char *relative_own(char *own, const char *mount_root)
+/* NULL: not below the mount. */
+static char *relative_own(const char *own, const char *mount_root)
 {
     if (!own || str_starts(own, "/..") || !is_below(own, mount_root))
-        return mem_strdup("");
+        return NULL;
     size_t skip = strlen(mount_root);
     skip = skip > strlen(own) ? strlen(own) : skip;
     const char *rest = own + skip;
@@ -139,21 +140,35 @@ void cgroup_places_parse(const char *mountinfo, const char *self, const char *ro
         scoped_free char *point = unescape(line.point);
         if (!is_below(point, root))
             continue;
-        scoped_free char *mount_root = unescape(line.root);
         scoped_free char *own = own_path(self, controllers);
         struct cgroup_place place = {.controllers = controllers, .is_v2 = is_v2};
-        place.is_aside = own && leave_own_scope(own, name);
-        place.own = relative_own(own, mount_root);
         place.mount = take_ptr(point);
+        place.mount_root = unescape(line.root);
+        place.is_aside = own && leave_own_scope(own, name);
+        place.own = relative_own(own, place.mount_root);
+        if (!place.own)
+            place.own = mem_strdup("");
         place_add(ret_places, &place);
     }
 }
 
+char *cgroup_place_of(const char *text, const struct cgroup_place *place)
+{
+    scoped_free char *path = own_path(text, place->is_v2 ? 0 : place->controllers);
+    return relative_own(path, place->mount_root);
+}
+
+void cgroup_place_done(struct cgroup_place *place)
+{
+    mem_free(place->mount);
+    mem_free(place->mount_root);
+    mem_free(place->own);
+    *place = (struct cgroup_place){0};
+}
+
 void cgroup_places_done(struct cgroup_places *places)
 {
-    for (size_t i = 0; i < places->len; i++) {
-        mem_free(places->items[i].mount);
-        mem_free(places->items[i].own);
-    }
-    *places = (struct cgroup_places){0};
+    for (size_t i = 0; i < places->len; i++)
+        cgroup_place_done(&places->items[i]);
+    places->len = 0;
 }

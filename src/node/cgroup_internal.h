@@ -22,6 +22,7 @@ extern const char *const CTL_NAMES[CTL_COUNT];
 /* A hierarchy and where we are in it: mount is a directory, own a path below it ("" at its top). */
 struct cgroup_place {
     char *mount;
+    char *mount_root; /* which path of the hierarchy is mounted there */
     char *own;
     unsigned controllers;
     bool is_v2;
@@ -36,11 +37,20 @@ struct cgroup_places {
  * but the one that it made its tree in. */
 void cgroup_places_parse(const char *mountinfo, const char *self, const char *root,
                          const char *name, struct cgroup_places *ret_places);
+void cgroup_place_done(struct cgroup_place *place);
 void cgroup_places_done(struct cgroup_places *places);
 
+/* Where a process is, as a path below the mount; from the text of its cgroup file. The caller
+ * frees; NULL: not in this hierarchy, or not below the mount. */
+char *cgroup_place_of(const char *text, const struct cgroup_place *place);
+
 struct cgroup_hierarchy {
+    struct cgroup_place place;
     char *own; /* directory that muster.slice is made in */
     char *dir; /* own/muster.slice/NODE */
+    /* Other directories of this node, where leaves of a former self were found: it may have been
+     * started in another group than we. Nothing new is made in them. */
+    VEC(char *) former;
     unsigned controllers;
     bool is_v2;
     bool is_aside;  /* v2: we left own, so that it can hand controllers down */
@@ -67,9 +77,15 @@ int64_t cgroup_file_field(const char *dir, const char *file, const char *name); 
 /* Text that is a single path component and back. */
 void cgroup_name_escape(const char *name, struct str *ret_text);
 void cgroup_name_plain(struct sv text, struct str *ret_name);
-/* The directory of a leaf, of a pod (leaf NULL), of the node (both NULL). */
+/* The directory of a leaf, of a pod (leaf NULL), of an own group (pod NULL): where it is made. */
 void cgroup_path(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
                  struct str *ret_path);
+/* The directory where it is, or would be made; false: it is not there. */
+bool cgroup_seek(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
+                 struct str *ret_path);
+/* h->dir, then the former ones, then NULL. */
+const char *cgroup_home(const struct cgroup_hierarchy *h, size_t index);
+void cgroup_path_in(const char *home, const char *pod, const char *leaf, struct str *ret_path);
 int cgroup_dir_make(const char *path); /* with what is missing of muster.slice/NODE/pod above it */
 bool cgroup_dir_remove(const char *path); /* with groups inside that are empty; gone? */
 void cgroup_dir_each(const char *path, void (*each)(void *arg, const char *name), void *arg);

@@ -20,8 +20,7 @@ static bool group_with(const struct cgroup_tree *tree, unsigned controller, cons
     for (size_t i = 0; i < tree->len; i++) {
         if (!(tree->items[i].controllers & controller) || !tree->items[i].is_used)
             continue;
-        cgroup_path(&tree->items[i], pod, leaf, ret_path);
-        return access(str_text(ret_path), F_OK) == 0;
+        return cgroup_seek(&tree->items[i], pod, leaf, ret_path);
     }
     return false;
 }
@@ -106,8 +105,7 @@ int cgroup_leaf_usage(struct cgroup_tree *tree, const char *pod, const char *lea
     *ret_usage = (struct cgroup_usage){-1, -1, 0};
     if (tree->len == 0)
         return 0;
-    cgroup_path(&tree->items[0], pod, leaf, &base);
-    if (access(str_text(&base), F_OK) < 0)
+    if (!cgroup_seek(&tree->items[0], pod, leaf, &base))
         return -ENOENT;
     cgroup_pids_of(str_text(&base), &pids);
     ret_usage->cpu_ns = cpu_ns_of(tree, str_text(&base), pod, leaf);

@@ -46,10 +46,43 @@ static void walk_pod(void *arg, const char *name)
 void cgroup_each_leaf(struct cgroup_tree *tree,
                       void (*each)(void *arg, const char *pod, const char *leaf), void *arg)
 {
-    if (tree->len == 0)
-        return;
-    struct walk walk = {tree->items[0].dir, {0}, each, arg};
-    cgroup_dir_each(walk.dir, walk_pod, &walk);
+    const char *home;
+    for (size_t i = 0; tree->len > 0 && (home = cgroup_home(&tree->items[0], i)); i++) {
+        struct walk walk = {home, {0}, each, arg};
+        cgroup_dir_each(home, walk_pod, &walk);
+    }
+}
+
+static bool is_home(const struct cgroup_hierarchy *h, const char *dir)
+{
+    const char *home;
+    for (size_t i = 0; (home = cgroup_home(h, i)); i++)
+        if (str_eq(home, dir))
+            return true;
+    return false;
+}
+
+void cgroup_leaf_found(struct cgroup_tree *tree, const char *pod, int pid)
+{
+    scoped_str text = {0}, mark = {0};
+    scoped_free char *proc = mem_printf("/proc/%d", pid);
+    cgroup_file_read(proc, "cgroup", &text);
+    for (size_t i = 0; i < tree->len; i++) {
+        struct cgroup_hierarchy *h = &tree->items[i];
+        const char *slice = strrchr(h->dir, '/') - strlen("/muster.slice");
+        scoped_free char *place = cgroup_place_of(str_text(&text), &h->place);
+        cgroup_path_in(slice, pod, NULL, &mark);
+        char *at = place ? strstr(place, str_text(&mark)) : NULL;
+        if (!at)
+            continue;
+        at[strlen(slice)] = '\0';
+        char *home = mem_printf("%s%s", h->place.mount, place);
+        h->is_used = true;
+        if (is_home(h, home))
+            mem_free(home);
+        else
+            vec_push(&h->former, home);
+    }
 }
 
 int cgroup_own(struct cgroup_tree *tree, const char *name, int64_t cpu_weight, int pid,
@@ -79,6 +112,7 @@ int cgroup_own(struct cgroup_tree *tree, const char *name, int64_t cpu_weight, i
 
 struct leaving {
     const struct cgroup_hierarchy *h;
+    const char *home;
 };
 
 /* Processes in groups of our own go back to where we came from, pods stay where they are. */
@@ -88,7 +122,7 @@ static void leave_scope(void *arg, const char *name)
     struct cgroup_pids pids = {0};
     if (!str_ends(name, ".scope"))
         return;
-    scoped_free char *dir = mem_printf("%s/%s", leaving->h->dir, name);
+    scoped_free char *dir = mem_printf("%s/%s", leaving->home, name);
     cgroup_pids_of(dir, &pids);
     for (size_t i = 0; i < pids.list.len; i++)
         (void)cgroup_file_write(leaving->h->own, "cgroup.procs", "%d", pids.list.items[i]);
@@ -104,7 +138,7 @@ static void count_child(void *arg, const char *name)
 static void remove_pod(void *arg, const char *name)
 {
     const struct leaving *leaving = arg;
-    scoped_free char *dir = mem_printf("%s/%s", leaving->h->dir, name);
+    scoped_free char *dir = mem_printf("%s/%s", leaving->home, name);
     if (str_starts(name, "pod-"))
         (void)cgroup_dir_remove(dir); /* with a process inside it stays */
 }
@@ -133,22 +167,26 @@ static bool take_back(const struct cgroup_hierarchy *h, const char *slice)
     return true;
 }
 
-static void hierarchy_remove(const struct cgroup_hierarchy *h)
+static void home_remove(const struct cgroup_hierarchy *h, const char *home)
 {
-    struct leaving leaving = {h};
+    struct leaving leaving = {h, home};
     int pods = 0;
-    scoped_free char *slice = mem_strndup(h->dir, (size_t)(strrchr(h->dir, '/') - h->dir));
-    cgroup_dir_each(h->dir, remove_pod, &leaving);
-    cgroup_dir_each(h->dir, count_pod, &pods);
-    if (pods > 0 || !take_back(h, slice))
+    scoped_free char *slice = mem_strndup(home, (size_t)(strrchr(home, '/') - home));
+    cgroup_dir_each(home, remove_pod, &leaving);
+    cgroup_dir_each(home, count_pod, &pods);
+    bool is_ours = home == h->dir; /* in others there may be somebody's processes */
+    if (pods > 0 || (is_ours && !take_back(h, slice)))
         return;
-    cgroup_dir_each(h->dir, leave_scope, &leaving);
-    (void)cgroup_dir_remove(h->dir);
+    if (is_ours)
+        cgroup_dir_each(home, leave_scope, &leaving);
+    (void)cgroup_dir_remove(home);
     (void)rmdir(slice); /* not when it has other nodes */
 }
 
 void cgroup_tree_remove(struct cgroup_tree *tree)
 {
+    const char *home;
     for (size_t i = tree->len; i-- > 0;)
-        hierarchy_remove(&tree->items[i]);
+        for (size_t k = 0; (home = cgroup_home(&tree->items[i], k)); k++)
+            home_remove(&tree->items[i], home);
 }

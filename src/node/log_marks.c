@@ -16,6 +16,8 @@
 
 #define MAGIC 0x31474f4c5453554dULL /* "MUSTLOG1" */
 
+#define AT_MAX ((time_ms)1 << 53)
+
 struct head {
     uint64_t magic;
     int64_t base, cut, next, take;
@@ -76,9 +78,12 @@ int log_state_save(const char *path, const struct log_state *state)
     return n == (ssize_t)sizeof(head) ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
-int log_marks_append(const char *path, const struct log_mark *marks, size_t n)
+int log_marks_append(const char *path, const struct log_state *state, const struct log_mark *marks,
+                     size_t n)
 {
     scoped_fd fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && log_state_save(path, state) == 0)
+        fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     ssize_t done = write(fd, marks, n * sizeof(*marks));
@@ -104,8 +109,8 @@ void log_marks_load(const char *path, struct log_marks *marks)
         return;
     for (ssize_t n; (n = pread(fd, part, sizeof(part), at)) > 0; at += n) {
         for (size_t i = 0; i < (size_t)n / sizeof(part[0]); i++) {
-            if (part[i].offset <= last)
-                continue; /* the search relies on their order */
+            if (part[i].offset <= last || part[i].at < 0 || part[i].at > AT_MAX)
+                continue; /* the search relies on their order, sums on their size */
             last = part[i].offset;
             vec_push(&marks->list, part[i]);
         }

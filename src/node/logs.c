@@ -47,7 +47,8 @@ void log_file_flush(struct log_file *file)
         return;
     if (file->mark_count + file->pending_len > LOG_MARKS_MAX)
         compact_marks(file);
-    else if (log_marks_append(file->marks_path, file->pending, file->pending_len) == 0)
+    else if (log_marks_append(file->marks_path, &file->state, file->pending, file->pending_len) ==
+             0)
         file->mark_count += file->pending_len;
     /* Those that could not be written are lost: their lines get the time of the next one. */
     file->pending_len = 0;
@@ -127,6 +128,7 @@ void log_file_look(struct log_file *file)
         file->is_gone = errno == ENOENT;
         return;
     }
+    file->is_gone = false;
     int64_t end = file->state.base + st.st_size;
     if (end < file->end || end < file->state.cut) {
         begin_anew(file);
@@ -265,12 +267,12 @@ void log_file_follow(const struct log_file *file)
 /* ---- files ---- */
 
 /* Without a readable state: what is a hole in front was moved away once. */
-static void guess_state(struct log_file *file)
+static void guess_state(struct log_file *file, bool is_new)
 {
     scoped_fd fd = open(file->path, O_RDONLY | O_CLOEXEC);
     off_t data = fd >= 0 ? lseek(fd, 0, SEEK_DATA) : 0;
     file->state = (struct log_state){.cut = data > 0 ? data : 0};
-    if (log_marks_rewrite(file->marks_path, &file->state, &(struct log_marks){0}) < 0)
+    if (!is_new && log_marks_rewrite(file->marks_path, &file->state, &(struct log_marks){0}) < 0)
         log_warn("logs.state log=%s problem=\"cannot be written\"", file->key);
 }
 
@@ -279,7 +281,7 @@ static void load(struct log_file *file)
     struct log_marks marks = {0};
     int r = log_state_load(file->marks_path, &file->state, &file->mark_count);
     if (r < 0)
-        guess_state(file);
+        guess_state(file, r == -ENOENT);
     log_rotate_recover(file);
     log_marks_load(file->marks_path, &marks);
     file->marked = marks.list.len > 0 ? vec_last(&marks.list)->offset : 0;
@@ -341,10 +343,17 @@ static int full_key(const struct log_name *name, struct str *key, struct err *er
 
 static int create(struct logs *logs, const struct log_name *name, const char *path, struct err *err)
 {
-    scoped_str folder = {0};
+    scoped_str pod = {0}, folder = {0};
+    str_addf(&pod, "%s/", logs->dir);
     str_addf(&folder, "%s/", logs->dir);
-    int r = log_key(name, &folder, err);
+    int r = log_key_dir(name, &pod, err);
     if (r == 0)
+        r = log_key(name, &folder, err);
+    if (r < 0)
+        return r;
+    (void)mkdir(str_text(&pod), 0750); /* the usual case; whatever is wrong is found below */
+    (void)mkdir(str_text(&folder), 0750);
+    if (!file_exists(str_text(&folder)))
         r = dir_make(str_text(&folder), 0750, err);
     if (r < 0)
         return r;

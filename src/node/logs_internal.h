@@ -52,7 +52,9 @@ struct log_state {
  * of zeroes without marks. */
 int log_state_load(const char *path, struct log_state *ret_state, size_t *ret_marks);
 int log_state_save(const char *path, const struct log_state *state);
-int log_marks_append(const char *path, const struct log_mark *marks, size_t n);
+/* Makes the file when it is not there yet: most containers print nothing. */
+int log_marks_append(const char *path, const struct log_state *state, const struct log_mark *marks,
+                     size_t n);
 void log_marks_load(const char *path, struct log_marks *marks);
 int log_marks_rewrite(const char *path, const struct log_state *state,
                       const struct log_marks *marks);

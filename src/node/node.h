@@ -2,6 +2,7 @@
 #pragma once
 #include "control/pods/runtime.h"
 #include "node/logs.h"
+#include "node/usage.h"
 #include "os/loop.h"
 
 /* The runtime `process`: containers are processes of this machine, in control groups of their own
@@ -21,5 +22,6 @@ int process_runtime_open(const struct process_options *options, struct process_r
 void process_runtime_close(struct process_runtime *runtime, bool quit);
 struct runtime *process_runtime_port(struct process_runtime *runtime);
 struct logs *process_runtime_logs(struct process_runtime *runtime);
+struct usage *process_runtime_usage(struct process_runtime *runtime);
 /* NULL, or why there are no control groups: shown once, and as a condition of the node. */
 const char *process_runtime_warning(const struct process_runtime *runtime);

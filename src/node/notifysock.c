@@ -187,6 +187,7 @@ static int sock_bind(struct notifysock *sock, const struct sockaddr_un *address,
     return r;
 }
 
+/* A callback, its argument, and who pays for it. NOLINTNEXTLINE(readability-function-size) */
 int notifysock_open(struct loop *loop, const char *path, notifysock_fn *fn, void *arg,
                     struct notifysock **ret, struct err *err)
 {

@@ -196,7 +196,7 @@ static int split_authority(struct sv authority, struct sv *ret_host, int *port)
     const char *end = is_v6 ? memchr(authority.ptr, ']', authority.len) : NULL;
     if (is_v6 && end == NULL)
         return -EINVAL;
-    struct sv host = authority, rest = {0};
+    struct sv host, rest;
     if (is_v6) {
         host = (struct sv){authority.ptr + 1, (size_t)(end - authority.ptr) - 1};
         rest = (struct sv){end + 1, authority.len - host.len - 2};

@@ -382,11 +382,22 @@ static void listen_to(struct runtime *runtime, runtime_event_fn *fn, void *arg)
 
 /* ---- replies ---- */
 
+void punit_measure(struct punit *unit)
+{
+    struct usage_unit usage = {.uid = unit->uid,
+                               .container = unit->container,
+                               .leaf = unit->has_leaf ? unit->leaf : NULL,
+                               .pid = unit->pid,
+                               .started = unit->at};
+    usage_begin(unit->runtime->usage, &usage);
+}
+
 static void on_started(struct punit *unit, const struct spawn_reply *reply)
 {
     unit->stage = PUNIT_RUNNING;
     unit->pid = reply->pid;
     unit->at = reply->at_ms;
+    punit_measure(unit);
     struct runtime_event event = {
         .type = RT_RUNNING, .unit = punit_name(unit), .pid = unit->pid, .at = unit->at};
     process_tell(unit->runtime, &event);
@@ -461,6 +472,8 @@ static int open_parts(struct process_runtime *rt, const struct process_options *
         mem_printf("%s-%08x", options->node, (unsigned)hash_text(HASH_START, rt->data));
     rt->tree = cgroup_tree_open(options->cgroup_root, tree, &rt->warning);
     rt->can = cgroup_can(rt->tree);
+    struct usage_options usage = {.tree = rt->tree, .node = options->node, .proc = "/proc"};
+    rt->usage = usage_new(&usage);
     struct err own = {0};
     if (cgroup_own(rt->tree, "supervisor", SUPERVISOR_WEIGHT, getpid(), &own) < 0)
         log_warn("node.cgroup error=\"%s\"", own.text); /* it only starts pods a little slower */
@@ -523,6 +536,7 @@ void process_runtime_close(struct process_runtime *rt, bool quit)
     prober_free(rt->prober);
     if (rt->spawner != NULL)
         spawner_close(rt->spawner, quit);
+    usage_free(rt->usage);
     if (quit && rt->tree != NULL)
         cgroup_tree_remove(rt->tree);
     cgroup_tree_close(rt->tree);
@@ -548,6 +562,11 @@ void process_runtime_close(struct process_runtime *rt, bool quit)
 struct runtime *process_runtime_port(struct process_runtime *rt)
 {
     return &rt->port;
+}
+
+struct usage *process_runtime_usage(struct process_runtime *rt)
+{
+    return rt->usage;
 }
 
 struct logs *process_runtime_logs(struct process_runtime *rt)

@@ -98,6 +98,7 @@ void punit_resume(struct punit *unit)
     struct log_name name = punit_log(unit);
     if (unit->stage != PUNIT_RUNNING)
         return;
+    punit_measure(unit);
     if (logs_begin(rt->logs, &name, &out, &err) < 0)
         log_warn("node.logs unit=%s error=\"%s\"", unit->id, err.text);
     if (file_exists(path) && unit->notify == NULL && punit_listen(unit, &err) < 0)

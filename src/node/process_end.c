@@ -33,6 +33,7 @@ static void finish(struct punit *unit)
         unit->is_oom = moved && unit->exit_code == 128 + SIGKILL;
         (void)cgroup_leaf_remove(rt->tree, unit->uid, unit->leaf); /* else its pod's end takes it */
     }
+    usage_end(rt->usage, unit->uid, unit->container, unit->has_leaf ? unit->leaf : NULL);
     notifysock_close(unit->notify);
     unit->notify = NULL;
     struct log_name log = punit_log(unit);

@@ -85,6 +85,7 @@ struct process_runtime {
     struct logs *logs;
     struct prober *prober;
     struct volumes *volumes;
+    struct usage *usage;
     VEC(char *) removing; /* UIDs of pods whose files go, a few each turn */
     struct loop_task remove_some;
     struct map *units; /* by id */
@@ -107,6 +108,7 @@ struct punit *punit_new(struct process_runtime *rt, const char *uid, const char 
                         uint32_t generation);
 void punit_free(struct punit *unit); /* and its pod, when that only waited for it */
 int punit_listen(struct punit *unit, struct err *err); /* on its notify socket */
+void punit_measure(struct punit *unit);                /* what it uses, from now on */
 char *punit_notify_path(const struct punit *unit);
 struct runtime_unit punit_name(const struct punit *unit);
 struct log_name punit_log(const struct punit *unit);

@@ -10,13 +10,16 @@
 
 /* The supervisor keeps its own account of the children, because the helper may go:
  *
- *  1. Orders of a turn are one queue, sent at its end. What could not be sent waits and goes to the
- *     next helper if need be. What was sent and not answered when a helper died has failed: nobody
- *     knows whether it ran, and whoever asked must clear its control group before asking again.
+ *  1. Orders of a turn are sent at its end. Only so many starts are under way at a time; the others
+ *     wait here, where signals overtake them (but not one's own start), and go to the next helper
+ *     if need be. What was sent and not answered when a helper died has failed: nobody knows
+ *     whether it ran, and whoever asked must clear its control group before asking again.
  *  2. On each connection we first ask for the list ourselves. Its news are told (an end that we had
  *     not heard of), the rest is for the account only.
  *  3. Replies of our own making (a refusal, the end of an adopted child) come like those of the
  *     helper, never from within a call. */
+
+#define UNDER_WAY_MAX 128 /* keeps the helper busy while its answers travel */
 
 struct held *held_add(struct spawner *spawner, const char *id)
 {
@@ -30,9 +33,27 @@ struct held *held_add(struct spawner *spawner, const char *id)
     return held;
 }
 
+static void answered(struct held *held)
+{
+    if (held && held->is_under_way) {
+        held->is_under_way = false;
+        held->spawner->n_under_way--;
+    }
+}
+
+static void leave_queue(struct held *held)
+{
+    struct spawner *spawner = held->spawner;
+    for (size_t i = spawner->queue_head; held->is_queued && i < spawner->queue.len; i++)
+        if (spawner->queue.items[i].held == held)
+            spawner->queue.items[i].held = NULL;
+}
+
 void held_free(struct held *held)
 {
     adopt_done(held);
+    answered(held);
+    leave_queue(held);
     (void)map_del(held->spawner->held, held->id);
     mem_free(held);
 }
@@ -80,6 +101,8 @@ static void hand_over(struct spawner *spawner, const struct spawn_reply *reply)
 static void on_alive(struct spawner *spawner, struct held *held, const struct spawn_reply *reply)
 {
     bool is_answer = reply->type == SPAWN_STARTED;
+    if (is_answer)
+        answered(held);
     if (held == NULL)
         held = held_add(spawner, reply->id);
     bool is_news = held->is_doubtful;
@@ -115,6 +138,7 @@ static void on_exited(struct spawner *spawner, struct held *held, const struct s
 
 static void on_failed(struct spawner *spawner, struct held *held, const struct spawn_reply *reply)
 {
+    answered(held);
     if (held && held->state == HELD_ASKED)
         held_free(held);
     hand_over(spawner, reply);
@@ -218,10 +242,20 @@ void spawner_read(struct spawner *spawner, int datagrams_max)
 
 /* ---- a connection or a helper is gone ---- */
 
+static void queue_clear(struct spawner *spawner)
+{
+    for (size_t i = spawner->queue_head; i < spawner->queue.len; i++)
+        if (spawner->queue.items[i].held)
+            spawner->queue.items[i].held->is_queued = false;
+    vec_clear(&spawner->queue);
+    str_clear(&spawner->waiting);
+    spawner->queue_head = spawner->waiting_head = 0;
+}
+
 struct settling {
     struct spawner *spawner;
     enum loss loss;
-    struct map *waiting; /* ids of starts that were not sent */
+    struct map *unsent; /* starts whose turn had come, by id */
 };
 
 /* Greetings and lists come again with the next connection. A dead helper's children need no order
@@ -233,7 +267,7 @@ static bool is_still_wanted(struct settling *settling, const struct spawn_order 
     case SPAWN_START:
         if (settling->loss == LOST_HOPE)
             return false;
-        (void)map_put(settling->waiting, order->id, held);
+        (void)map_put(settling->unsent, order->id, held);
         return true;
     case SPAWN_SIGNAL:
         if (held && held->is_adopted)
@@ -269,7 +303,10 @@ static bool settle_asked(void *arg, const char *key, void *value)
     struct settling *settling = arg;
     struct held *held = value;
     held->is_listed = false;
-    if (held->state != HELD_ASKED || map_get(settling->waiting, key))
+    if (held->is_queued || map_get(settling->unsent, key))
+        return true;
+    answered(held); /* it will not be */
+    if (held->state != HELD_ASKED)
         return true;
     held->is_doubtful = true;
     if (settling->loss == LOST_LINK)
@@ -282,11 +319,13 @@ static bool settle_asked(void *arg, const char *key, void *value)
 void spawner_settle(struct spawner *spawner, enum loss loss)
 {
     struct settling settling = {spawner, loss, map_new()};
+    if (loss == LOST_HOPE)
+        queue_clear(spawner);
     if (loss == LOST_HELPER)
         adopt_all(spawner);
     settle_queue(&settling);
     (void)map_each(spawner->held, settle_asked, &settling);
-    map_free(settling.waiting);
+    map_free(settling.unsent);
 }
 
 /* ---- orders ---- */
@@ -304,6 +343,52 @@ void spawner_list(struct spawner *spawner)
         ask(spawner, &(struct spawn_order){.type = SPAWN_LIST});
 }
 
+/* Behind the starts that wait. */
+static int enqueue(struct spawner *spawner, const struct spawn_order *order, struct held *held)
+{
+    size_t before = spawner->waiting.len;
+    int r = spawn_wire_put_order(&spawner->waiting, order);
+    if (r < 0)
+        return r;
+    struct waiting item = {held, spawner->waiting.len - before};
+    vec_push(&spawner->queue, item);
+    loop_defer(spawner->options.loop, &spawner->turn_end);
+    return 0;
+}
+
+/* Moves what is left to the front once more than half is gone. */
+static void queue_compact(struct spawner *spawner)
+{
+    size_t left = spawner->queue.len - spawner->queue_head;
+    if (left > spawner->queue_head)
+        return;
+    struct waiting *items = spawner->queue.items;
+    if (left > 0)
+        memmove(items, items + spawner->queue_head, left * sizeof(*items));
+    spawner->queue.len = left;
+    spawner->queue_head = 0;
+    struct str *bytes = &spawner->waiting;
+    bytes->len -= spawner->waiting_head;
+    if (bytes->data)
+        memmove(bytes->data, bytes->data + spawner->waiting_head, bytes->len + 1);
+    spawner->waiting_head = 0;
+}
+
+void spawner_pump(struct spawner *spawner)
+{
+    while (spawner->queue_head < spawner->queue.len && spawner->n_under_way < UNDER_WAY_MAX) {
+        struct waiting *item = &spawner->queue.items[spawner->queue_head++];
+        str_addn(&spawner->link.out, spawner->waiting.data + spawner->waiting_head, item->bytes);
+        spawner->waiting_head += item->bytes;
+        if (item->held == NULL)
+            continue;
+        item->held->is_queued = false;
+        item->held->is_under_way = true;
+        spawner->n_under_way++;
+    }
+    queue_compact(spawner);
+}
+
 void spawner_start(struct spawner *spawner, const struct spawn_request *request)
 {
     if (map_get(spawner->held, request->id)) {
@@ -311,24 +396,27 @@ void spawner_start(struct spawner *spawner, const struct spawn_request *request)
         return;
     }
     struct spawn_order order = {.type = SPAWN_START, .start = *request};
-    int r = spawn_wire_put_order(&spawner->link.out, &order);
-    if (r < 0) {
-        tell_failed(spawner, request->id, E2BIG, "size");
-        return;
-    }
     struct held *held = held_add(spawner, request->id);
     held->is_transient = request->is_transient;
-    loop_defer(spawner->options.loop, &spawner->turn_end);
+    held->is_queued = true;
+    if (enqueue(spawner, &order, held) == 0)
+        return;
+    tell_failed(spawner, request->id, E2BIG, "size");
+    held->is_queued = false;
+    held_free(held);
 }
 
 void spawner_signal(struct spawner *spawner, const char *id, int signo, bool to_group)
 {
     struct held *held = map_get(spawner->held, id);
+    struct spawn_order order = {
+        .type = SPAWN_SIGNAL, .id = id, .signo = signo, .to_group = to_group};
     if (held && held->is_adopted)
         adopt_signal(held, signo, to_group);
+    else if (held && held->is_queued)
+        (void)enqueue(spawner, &order, NULL); /* it is small */
     else
-        ask(spawner, &(struct spawn_order){
-                         .type = SPAWN_SIGNAL, .id = id, .signo = signo, .to_group = to_group});
+        ask(spawner, &order);
 }
 
 void spawner_forget(struct spawner *spawner, const char *id)
@@ -385,6 +473,8 @@ static void spawner_free(struct spawner *spawner)
     spawn_link_done(&spawner->link);
     spawn_done(&spawner->spawn);
     str_done(&spawner->local);
+    str_done(&spawner->waiting);
+    vec_done(&spawner->queue);
     for (char **word = spawner->helper; *word; word++)
         mem_free(*word);
     mem_free(spawner->helper);

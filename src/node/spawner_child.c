@@ -11,8 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/*  1. A child is reaped through its pidfd and in one place. Until then its pid cannot be given to
- *     another process, and from then on its record has no pid: a signal cannot hit a stranger.
+/*  1. A child that has ended is looked at first, told of, and reaped when that was sent: should we
+ *     die in between, whoever inherits it can still see how it ended. From the look on its record
+ *     has no pid, so that a signal cannot hit a stranger.
  *  2. Orphans that became ours (their parent was a child of ours) are looked for some time after a
  *     SIGCHLD. The kernel goes through all children to find one, so not for each signal.
  *  3. A pidfd leaves epoll before it is closed. */
@@ -62,29 +63,39 @@ static void child_tell(const struct child *child)
 }
 
 /* Nothing happens when it is still alive. */
-static void child_reap(struct child *child)
+static void child_look(struct child *child)
 {
+    struct spawner_children *children = child->all;
     siginfo_t info = {0};
-    int r = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG);
+    int r = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG | WNOWAIT);
     if (r == 0 && info.si_pid == 0)
         return;
     child->code = r == 0 ? info.si_code : CLD_EXITED;
     child->status = r == 0 ? info.si_status : -1; /* somebody else has reaped it: not known */
     child->pid = 0;
     child->ended_ms = clock_wall();
-    child->all->n_alive--;
-    loop_io_del(child->io);
-    child->io = NULL;
-    (void)close(child->pidfd);
+    children->n_alive--;
+    loop_io_del(take_ptr(child->io));
+    vec_push(&children->dead, child->pidfd);
     child_tell(child);
     if (child->is_transient)
-        spawner_children_forget(child->all, child->id);
+        spawner_children_forget(children, child->id);
+}
+
+void spawner_children_bury(struct spawner_children *children)
+{
+    siginfo_t info;
+    for (size_t i = 0; i < children->dead.len; i++) {
+        (void)waitid(P_PIDFD, (id_t)children->dead.items[i], &info, WEXITED | WNOHANG);
+        (void)close(children->dead.items[i]);
+    }
+    vec_clear(&children->dead);
 }
 
 static void on_pidfd(void *arg, uint32_t events)
 {
     (void)events;
-    child_reap(arg);
+    child_look(arg);
 }
 
 static void refuse(struct spawner_children *children, const char *id, int error, const char *what)
@@ -199,8 +210,8 @@ static void sweep(void *arg)
         struct search search = {.pid = info.si_pid};
         (void)map_each(children->by_id, is_pid, &search);
         if (search.found)
-            child_reap(search.found); /* its pidfd is just about to be looked at */
-        else
+            child_look(search.found); /* which is just about to happen anyway */
+        else                          /* an orphan, or one that was looked at */
             (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
         info.si_pid = 0;
     }
@@ -238,8 +249,12 @@ static bool free_one(void *arg, const char *key, void *value)
 
 void spawner_children_done(struct spawner_children *children)
 {
+    if (children->loop != NULL)
+        sweep(children); /* orphans that ended within the last moments */
     loop_timer_clear(children->loop, &children->sweep);
     (void)map_each(children->by_id, free_one, NULL);
     map_free(children->by_id);
+    spawner_children_bury(children);
+    vec_done(&children->dead);
     spawn_done(&children->spawn);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "base/map.h"
+#include "base/vec.h"
 #include "node/spawn.h"
 #include "os/loop.h"
 
@@ -10,6 +11,7 @@ struct spawner_children {
     struct spawn spawn;
     struct map *by_id;
     size_t n_alive, alive_max; /* each has a descriptor */
+    VEC(int) dead;             /* pidfds of those that are to be reaped */
     struct loop_timer sweep;   /* for orphans */
     void (*tell)(void *arg, const struct spawn_reply *reply);
     void *arg;
@@ -20,4 +22,5 @@ void spawner_children_done(struct spawner_children *children); /* the processes 
 void spawner_children_start(struct spawner_children *children, const struct spawn_request *request);
 void spawner_children_signal(struct spawner_children *children, const struct spawn_order *order);
 void spawner_children_forget(struct spawner_children *children, const char *id);
+void spawner_children_bury(struct spawner_children *children); /* once their ends were sent */
 void spawner_children_list(struct spawner_children *children);

@@ -185,6 +185,7 @@ void connect_flush(struct spawner *spawner)
 {
     if (spawner->link.fd < 0)
         return;
+    spawner_pump(spawner);
     int r = spawn_link_flush(&spawner->link);
     if (r < 0)
         return; /* reading will tell the same, after what is left to read */

@@ -33,6 +33,7 @@
 #define ORDERS_A_TURN 16
 #define IDLE_MS 3000
 #define OWN_OOM_SCORE_ADJ "-900"
+#define DEAD_MAX 256
 #define QUEUE_BYTES_MAX (size_t)(64 * 1024 * 1024) /* a supervisor that does not read is gone */
 
 struct helper {
@@ -150,6 +151,8 @@ static void helper_turn_end(void *arg)
 {
     struct helper *helper = arg;
     helper_send(helper);
+    if (helper->link.out.len == 0 || helper->children.dead.len > DEAD_MAX)
+        spawner_children_bury(&helper->children);
     if (helper->is_quitting && helper->children.n_alive == 0 && helper->link.out.len == 0) {
         loop_stop(helper->loop);
         return;

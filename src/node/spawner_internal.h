@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "base/map.h"
+#include "base/vec.h"
 #include "node/spawn.h"
 #include "node/spawn_link.h"
 #include "node/spawner.h"
@@ -15,9 +16,11 @@ struct held {
     struct spawner *spawner;
     enum held_state state;
     bool is_transient;
-    bool is_doubtful; /* asked for on a connection that broke before the answer */
-    bool is_listed;   /* by the list that is being read */
-    bool is_adopted;  /* no helper knows it any more; the rest is about these */
+    bool is_queued;    /* its start waits for its turn */
+    bool is_under_way; /* it was sent and not answered */
+    bool is_doubtful;  /* asked for on a connection that broke before the answer */
+    bool is_listed;    /* by the list that is being read */
+    bool is_adopted;   /* no helper knows it any more; the rest is about these */
     int pid;
     uint64_t ident;
     int64_t started_ms;
@@ -27,6 +30,12 @@ struct held {
     struct loop_io *io;
     time_ms zombie_since; /* 0: not seen as one */
     char id[];
+};
+
+/* An order that waits for its turn, and whom it starts. */
+struct waiting {
+    struct held *held; /* NULL: another order */
+    size_t bytes;
 };
 
 struct spawner {
@@ -44,7 +53,11 @@ struct spawner {
     bool is_first_list; /* the list that we asked for ourselves is still to come */
     int n_lists;        /* asked for by others, and still to come */
     struct map *held;
-    struct str local; /* replies of our own making, encoded */
+    struct str waiting; /* starts, and orders about those, encoded */
+    VEC(struct waiting) queue;
+    size_t queue_head, waiting_head; /* what is gone of both */
+    int n_under_way;                 /* starts that were sent and not answered */
+    struct str local;                /* replies of our own making, encoded */
     struct loop_task turn_end;
     struct loop_timer sweep;
     size_t n_adopted; /* alive */
@@ -73,6 +86,7 @@ void connect_close(struct spawner *spawner, bool quit);
 
 /* spawner.c, for spawner_connect.c */
 void spawner_read(struct spawner *spawner, int datagrams_max);
+void spawner_pump(struct spawner *spawner); /* lets waiting starts go */
 enum loss {
     LOST_LINK,   /* the helper lives */
     LOST_HELPER, /* and its children are ours, or nobody's */

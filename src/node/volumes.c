@@ -286,6 +286,7 @@ static int make_volume(struct volumes *volumes, const char *dir, const struct la
                  : 0;
 }
 
+/* One in, one out, and both lifetimes. NOLINTNEXTLINE(readability-function-size) */
 int volumes_make(struct volumes *volumes, const char *uid, const struct launch *launch,
                  struct arena *arena, const struct spawn_mount **ret_mounts, struct err *err)
 {

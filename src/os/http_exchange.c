@@ -8,6 +8,8 @@
 /* What a handler calls. Nothing here frees a connection or calls a handler back (see http_conn.c,
  * 1), except that on_done may be called from inside http_reply() and http_stream_end(). */
 
+#define HEAD_BYTES_USUAL 250
+
 struct status_text {
     int status;
     const char *phrase;
@@ -95,9 +97,16 @@ void http_exchange_free(struct http_exchange *x)
 static void add_head(struct http_exchange *x, int status, const char *content_type,
                      struct str *head)
 {
-    str_addf(head, "HTTP/1.1 %d %s\r\n", status, status_text(status).phrase);
-    if (content_type)
-        str_addf(head, "Content-Type: %s\r\n", content_type);
+    str_room(head, HEAD_BYTES_USUAL);
+    str_add(head, "HTTP/1.1 ");
+    str_addu(head, (uint64_t)status);
+    str_addc(head, ' ');
+    str_add(head, status_text(status).phrase);
+    if (content_type) {
+        str_add(head, "\r\nContent-Type: ");
+        str_add(head, content_type);
+    }
+    str_add(head, "\r\n");
     if (x && (x->conn->server->draining || x->conn->eof))
         x->keep_alive = false;
     if (x == NULL || !x->keep_alive)
@@ -120,12 +129,19 @@ static bool has_no_body(int status)
     return status == 204 || status == 304 || status < 200;
 }
 
+static void add_length(struct str *head, size_t len)
+{
+    str_add(head, "Content-Length: ");
+    str_addu(head, len);
+    str_add(head, "\r\n");
+}
+
 static void answer(struct http_conn *conn, int status, struct str *head, struct buf *body)
 {
     struct http_exchange *x = conn->x;
     size_t len = body ? body->len : 0;
     if (!has_no_body(status))
-        str_addf(head, "Content-Length: %zu\r\n", len);
+        add_length(head, len);
     str_add(head, "\r\n");
     bool bare = len == 0 || has_no_body(status) || (x && x->is_head);
     if (x) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Invariants:
- *  1. an entry is in its kind's tree, in the UID hash, and once in the list of each owner it
- *     names, all or none;
- *  2. the keys of an entry point into its object, so replacing the object re-keys the entry
- *     before the old object may go.
+ *  1. an entry is in its kind's tree and hash, in the UID hash, and once in the list of each
+ *     owner it names, all or none;
+ *  2. the UID by which an entry is found is that of its object, so replacing the object re-keys the
+ *     entry before the old object may go; namespace and name are the entry's own.
+ * The tree is for going through the objects in order. One is found by the hash: in a tree of twenty
+ * thousand the way down is fifteen entries, each of them far from the one before in memory.
  * The lists of owners are intrusive: taking one of five thousand members out of its group costs
  * the same as taking the only one. */
 #include "store/cache.h"
@@ -14,6 +16,9 @@
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(ptr, size) mem_free(ptr)
 #include <uthash.h>
+
+/* More than the longest namespace and the longest name that any kind takes. */
+#define KEY_BYTES_MAX 512
 
 struct entry;
 
@@ -31,12 +36,14 @@ struct owner_link {
 
 struct entry {
     RB_ENTRY(entry) node;
-    UT_hash_handle hh; /* by UID */
+    UT_hash_handle hh;      /* by UID */
+    UT_hash_handle hh_name; /* by namespace and name */
     struct obj *obj;
-    const char *ns;
-    const char *name;
+    const char *ns;   /* in key, as the name */
+    const char *name; /* or wherever the caller has it, in one that is only looked with */
     struct owner_link *links;
     size_t link_count;
+    char key[]; /* the namespace, NUL, the name, NUL */
 };
 
 RB_HEAD(entry_tree, entry);
@@ -44,6 +51,7 @@ RB_HEAD(entry_tree, entry);
 struct shelf { /* the objects of one kind */
     const struct kind *kind;
     struct entry_tree tree;
+    struct entry *by_name;
     size_t count;
 };
 
@@ -90,8 +98,27 @@ static struct entry *entry_find(const struct cache *cache, const struct kind *ki
                                 const char *name)
 {
     assert(name != NULL);
-    struct entry key = {.ns = ns ? ns : "", .name = name};
-    return RB_FIND(entry_tree, &shelf_of(cache, kind)->tree, &key);
+    ns = ns ? ns : "";
+    size_t ns_len = strlen(ns), name_len = strlen(name);
+    if (ns_len + name_len + 2 > KEY_BYTES_MAX)
+        return NULL; /* no valid name is that long */
+    char key[KEY_BYTES_MAX];
+    memcpy(mempcpy(key, ns, ns_len + 1), name, name_len + 1);
+    struct entry *entry = NULL;
+    HASH_FIND(hh_name, shelf_of(cache, kind)->by_name, key, ns_len + name_len + 2, entry);
+    return entry;
+}
+
+static struct entry *entry_new(const struct obj *obj)
+{
+    const char *ns = obj_namespace(obj), *name = obj->meta.name;
+    size_t ns_len = strlen(ns), name_len = strlen(name);
+    assert(ns_len + name_len + 2 <= KEY_BYTES_MAX);
+    struct entry *entry = mem_zalloc(sizeof(*entry) + ns_len + name_len + 2);
+    memcpy(mempcpy(entry->key, ns, ns_len + 1), name, name_len + 1);
+    entry->ns = entry->key;
+    entry->name = entry->key + ns_len + 1;
+    return entry;
 }
 
 struct obj *cache_get(const struct cache *cache, const struct kind *kind, const char *ns,
@@ -239,8 +266,6 @@ static void unlink_owners(struct cache *cache, struct entry *entry)
 static void entry_attach(struct cache *cache, struct entry *entry, struct obj *obj)
 {
     entry->obj = obj_ref(obj);
-    entry->ns = obj_namespace(obj);
-    entry->name = obj->meta.name;
     HASH_ADD_KEYPTR(hh, cache->by_uid, obj->meta.uid, strlen(obj->meta.uid), entry);
     link_owners(cache, entry);
 }
@@ -254,18 +279,34 @@ static struct obj *entry_detach(struct cache *cache, struct entry *entry)
     return entry->obj;
 }
 
+/* A new version mostly has the UID and the owners of the old one, and stays where it is. */
+static struct obj *entry_replace(struct cache *cache, struct entry *entry, struct obj *obj)
+{
+    struct obj *old = entry->obj;
+    yyjson_val *owners = obj->meta.owners, *old_owners = old->meta.owners;
+    bool same_owners = owners == NULL || old_owners == NULL ? owners == old_owners
+                                                            : yyjson_equals(owners, old_owners);
+    if (same_owners && strcmp(old->meta.uid, obj->meta.uid) == 0) {
+        entry->obj = obj_ref(obj);
+        entry->hh.key = (void *)obj->meta.uid;
+        return old;
+    }
+    (void)entry_detach(cache, entry);
+    entry_attach(cache, entry, obj);
+    return old;
+}
+
 struct obj *cache_put(struct cache *cache, struct obj *obj)
 {
     struct shelf *shelf = shelf_of(cache, obj->kind);
     struct entry *entry = entry_find(cache, obj->kind, obj_namespace(obj), obj->meta.name);
-    if (entry != NULL) {
-        struct obj *old = entry_detach(cache, entry);
-        entry_attach(cache, entry, obj);
-        return old;
-    }
-    entry = mem_zalloc(sizeof(*entry));
+    if (entry != NULL)
+        return entry_replace(cache, entry, obj);
+    entry = entry_new(obj);
     entry_attach(cache, entry, obj);
     RB_INSERT(entry_tree, &shelf->tree, entry);
+    HASH_ADD_KEYPTR(hh_name, shelf->by_name, entry->key,
+                    (size_t)(entry->name - entry->key) + strlen(entry->name) + 1, entry);
     shelf->count++;
     return NULL;
 }
@@ -273,6 +314,8 @@ struct obj *cache_put(struct cache *cache, struct obj *obj)
 static struct obj *entry_drop(struct cache *cache, struct shelf *shelf, struct entry *entry)
 {
     RB_REMOVE(entry_tree, &shelf->tree, entry);
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is in the hash
+    HASH_DELETE(hh_name, shelf->by_name, entry);
     shelf->count--;
     struct obj *old = entry_detach(cache, entry);
     mem_free(entry);

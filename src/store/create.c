@@ -146,9 +146,9 @@ void create_decide(const struct write_env *env, struct write *write, struct writ
         json_mut_put(doc, root, "status", NULL);
     if (write->kind->prepare != NULL)
         write->kind->prepare(doc, root, env->now);
-    if (!write_validate(write, doc, NULL, result))
-        return;
     decision->doc = take_ptr(write->doc);
+    if (!write_complete(write, NULL, result, decision) || !write_check(write, doc, NULL, result))
+        return;
     decision->verdict = VERDICT_PUT;
     decision->created = true;
 }

@@ -110,7 +110,7 @@ void delete_decide(const struct write_env *env, struct write *write, struct writ
                          "this namespace may not be deleted");
         return;
     }
-    decision->doc = obj_edit(old);
+    decision->doc = obj_borrow(old);
     yyjson_mut_val *root = yyjson_mut_doc_get_root(decision->doc);
     mark_propagation(decision->doc, root, write->propagation);
     mark_deleted(env, decision->doc, root, grace_of(write, old));
@@ -118,7 +118,9 @@ void delete_decide(const struct write_env *env, struct write *write, struct writ
         decision->verdict = VERDICT_REMOVE;
         return;
     }
-    scoped_json_mut *before = obj_edit(old);
+    pack_compare(&decision->kept, root, old->root, "metadata");
+    decision->is_known = old->is_known;
+    scoped_json_mut *before = obj_borrow(old);
     bool same = json_mut_equal(root, yyjson_mut_doc_get_root(before));
     decision->verdict = same ? VERDICT_KEEP : VERDICT_PUT;
 }

@@ -15,12 +15,14 @@
 #include "store/write_internal.h"
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(ptr, size) mem_free(ptr)
 #include <uthash.h>
+
+#define KEY_BYTES_USUAL 120
+#define EARLY_WRITES 64
 
 struct head { /* the newest version of an object, not yet committed */
     char *key;
@@ -62,6 +64,7 @@ static struct embedded *embedded_of(const struct store *store)
 
 static void head_key(struct str *key, const struct kind *kind, const char *ns, const char *name)
 {
+    str_room(key, KEY_BYTES_USUAL);
     str_add(key, kind->group);
     str_addc(key, '/');
     str_add(key, kind->name);
@@ -129,14 +132,19 @@ static void finish(struct write *write, struct write_result *result)
     write_free(write);
 }
 
-static struct obj *numbered(struct write *write, struct decision *decision, uint64_t revision)
+static struct obj *numbered(struct write *write, const struct obj *old, struct decision *decision,
+                            uint64_t revision)
 {
-    char text[24];
-    (void)snprintf(text, sizeof(text), "%" PRIu64, revision);
+    scoped_str text = {0};
+    str_addu(&text, revision);
     yyjson_mut_doc *doc = decision->doc;
     yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "metadata");
-    json_mut_put(doc, meta, "resourceVersion", revision ? yyjson_mut_strcpy(doc, text) : NULL);
-    return obj_new(write->kind, doc, revision);
+    json_mut_put(doc, meta, "resourceVersion",
+                 revision ? yyjson_mut_strncpy(doc, text.data, text.len) : NULL);
+    struct obj *obj = old != NULL ? obj_next(old, doc, &decision->kept, revision)
+                                  : obj_new(write->kind, doc, revision);
+    obj->is_known = decision->is_known;
+    return obj;
 }
 
 static bool admitted(const struct write *write, const struct obj *old, const struct obj *obj,
@@ -154,8 +162,13 @@ static void enqueue(struct embedded *e, struct write *write, struct write_result
     pending.head = head_push(e, write, result->removed ? NULL : obj);
     bool was_clean = e->open.len == 0;
     vec_push(&e->open, pending);
-    if (was_clean && !e->is_committing)
+    if (e->is_committing)
+        return;
+    if (was_clean)
         e->options.on_dirty(e->options.arg);
+    /* The disk does not wait for the rest of a long turn: it works while that is decided. */
+    if (e->open.len >= EARLY_WRITES)
+        embedded_flush(&e->store);
 }
 
 static bool has_head(const struct embedded *e, const struct write *write)
@@ -177,10 +190,10 @@ static void answer(struct embedded *e, struct write *write, struct write_result 
     vec_push(&e->open, pending);
 }
 
-static void settle(struct embedded *e, struct write *write, struct write_result *result,
-                   struct decision *decision)
+/* `old` is what it was decided against. */
+static void settle(struct embedded *e, struct write *write, struct obj *old,
+                   struct write_result *result, struct decision *decision)
 {
-    struct obj *old = newest(e, write->kind, write->ns, write->name);
     result->created = decision->created;
     result->removed = decision->verdict == VERDICT_REMOVE;
     result->unchanged = decision->verdict == VERDICT_KEEP;
@@ -192,7 +205,7 @@ static void settle(struct embedded *e, struct write *write, struct write_result 
     }
     /* A dry run shows what would be, with the version that is. */
     uint64_t revision = write->dry_run ? (old ? old->revision : 0) : e->revision + 1;
-    scoped_obj *obj = numbered(write, decision, revision);
+    scoped_obj *obj = numbered(write, old, decision, revision);
     bool may = admitted(write, old, result->removed ? NULL : obj, result);
     result->obj = may ? obj : NULL;
     if (!may || write->dry_run) {
@@ -215,7 +228,7 @@ static void embedded_submit(struct store *store, struct write *write)
     if (decision.verdict == VERDICT_REFUSED)
         answer(e, write, &result);
     else
-        settle(e, write, &result, &decision);
+        settle(e, write, decision.created ? NULL : env.old, &result, &decision);
     yyjson_mut_doc_free(decision.doc);
 }
 

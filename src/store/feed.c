@@ -13,10 +13,12 @@
 #include <uthash.h>
 
 /* Past versions are kept for those who resume, but not at any price. */
-#define WINDOW_BYTES_MAX ((size_t)96 << 20)
+#define KEY_BYTES_USUAL 120
+#define WINDOW_BYTES_MAX ((size_t)32 << 20)
 
 struct watch_list { /* all watches with the same filter */
     char *key;
+    bool is_named;
     TAILQ_HEAD(, watch) watches;
     UT_hash_handle hh;
 };
@@ -45,6 +47,8 @@ struct feed {
     uint64_t latest;
     struct watch_list *lists;
     size_t watch_count;
+    size_t
+        named; /* lists of watches for one name; mostly there are none, and nobody is looked for */
     int walks; /* nesting of callbacks under way */
     TAILQ_HEAD(, watch) graveyard;
 };
@@ -147,6 +151,8 @@ static struct watch_list *list_need(struct feed *feed, const struct watch_filter
         list->key = mem_strdup(str_text(&key));
         TAILQ_INIT(&list->watches);
         HASH_ADD_KEYPTR(hh, feed->lists, list->key, key.len, list);
+        list->is_named = or_null(filter->name) != NULL;
+        feed->named += list->is_named;
     }
     return list;
 }
@@ -169,6 +175,7 @@ static void watch_bury(struct watch *watch)
     struct watch_list *list = watch->list;
     TAILQ_REMOVE(&list->watches, watch, siblings);
     if (TAILQ_EMPTY(&list->watches)) {
+        watch->feed->named -= list->is_named;
         HASH_DEL(watch->feed->lists, list);
         mem_free(list->key);
         mem_free(list);
@@ -252,12 +259,15 @@ static void tell_kind(struct feed *feed, const struct kind *kind, struct change 
     const char *ns = or_null(obj_namespace(change->obj));
     const char *name = change->obj->meta.name;
     scoped_str key = {0};
+    str_room(&key, KEY_BYTES_USUAL);
     tell_list(feed, (list_key(&key, kind, NULL, NULL), &key), change);
-    tell_list(feed, (list_key(&key, kind, NULL, name), &key), change);
-    if (ns != NULL) {
+    if (ns != NULL)
         tell_list(feed, (list_key(&key, kind, ns, NULL), &key), change);
+    if (feed->named == 0)
+        return;
+    tell_list(feed, (list_key(&key, kind, NULL, name), &key), change);
+    if (ns != NULL)
         tell_list(feed, (list_key(&key, kind, ns, name), &key), change);
-    }
 }
 
 static void tell(struct feed *feed, struct change *change)

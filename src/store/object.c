@@ -2,31 +2,37 @@
 #include "store/object.h"
 #include "base/mem.h"
 #include <assert.h>
+#include <string.h>
 
-/* Takes doc and json. */
-static struct obj *obj_make(const struct kind *kind, yyjson_doc *doc, struct buf *json,
-                            uint64_t revision)
+/* Takes what is in the pack. */
+static struct obj *obj_make(const struct kind *kind, const struct pack *pack, uint64_t revision)
 {
     struct obj *obj = mem_zalloc(sizeof(*obj));
     obj->refs = 1;
     obj->kind = kind;
     obj->revision = revision;
-    obj->json = json;
-    obj->doc = doc;
-    obj->root = yyjson_doc_get_root(doc);
+    obj->json = pack->text;
+    obj->doc = pack->view;
+    obj->root = yyjson_doc_get_root(pack->view);
+    memcpy(obj->spans, pack->spans, sizeof(obj->spans));
     view_decode(&TYPE_OBJECT_META, yyjson_obj_get(obj->root, "metadata"), &obj->meta);
     return obj;
 }
 
 struct obj *obj_new(const struct kind *kind, yyjson_mut_doc *doc, uint64_t revision)
 {
-    struct str text = {0};
-    json_write(yyjson_mut_doc_get_root(doc), &text);
-    /* Copied from the mutable tree the view takes exactly the memory it needs; the parser would
-     * guess from the length of the text and keep what it guessed. */
-    yyjson_doc *view = yyjson_mut_doc_imut_copy(doc, NULL);
-    assert(view != NULL);
-    return obj_make(kind, view, buf_take(&text), revision);
+    struct pack pack;
+    pack_make(yyjson_mut_doc_get_root(doc), NULL, NULL, &pack);
+    return obj_make(kind, &pack, revision);
+}
+
+struct obj *obj_next(const struct obj *old, yyjson_mut_doc *doc, const struct pack_kept *kept,
+                     uint64_t revision)
+{
+    struct pack pack, before = {.text = old->json, .view = old->doc};
+    memcpy(before.spans, old->spans, sizeof(before.spans));
+    pack_make(yyjson_mut_doc_get_root(doc), &before, kept, &pack);
+    return obj_make(old->kind, &pack, revision);
 }
 
 struct obj *obj_load(const struct kind *kind, struct sv json, uint64_t revision)
@@ -34,7 +40,8 @@ struct obj *obj_load(const struct kind *kind, struct sv json, uint64_t revision)
     yyjson_doc *doc = NULL;
     if (json_parse(json, &doc, NULL) < 0)
         return NULL;
-    struct obj *obj = obj_make(kind, doc, buf_new(json.ptr, json.len), revision);
+    struct pack pack = {.text = buf_new(json.ptr, json.len), .view = doc};
+    struct obj *obj = obj_make(kind, &pack, revision);
     if (obj->meta.name == NULL || obj->meta.uid == NULL) {
         obj_unref(obj);
         return NULL;
@@ -87,5 +94,13 @@ yyjson_mut_doc *obj_edit(const struct obj *obj)
 {
     yyjson_mut_doc *doc = yyjson_doc_mut_copy(obj->doc, NULL);
     assert(doc != NULL);
+    return doc;
+}
+
+yyjson_mut_doc *obj_borrow(const struct obj *obj)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(&JSON_ALC);
+    assert(doc != NULL);
+    yyjson_mut_doc_set_root(doc, json_mut_borrow(doc, obj->root));
     return doc;
 }

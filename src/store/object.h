@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "base/buf.h"
+#include "base/pack.h"
 #include "model/kind.h"
 
 /* One version of one object, never changed once made: its serialised bytes, spliced into lists
@@ -12,11 +12,17 @@ struct obj {
     struct buf *json;
     yyjson_doc *doc;
     yyjson_val *root;
+    struct pack_span spans[PACK_MEMBERS_MAX]; /* of the members of root in json */
+    /* No field is unknown to the tables, those of metadata not counted. False: one may be. */
+    bool is_known;
     struct meta meta; /* points into doc */
 };
 
 /* Serialises the document, whose metadata.resourceVersion must be `revision`. */
 struct obj *obj_new(const struct kind *kind, yyjson_mut_doc *doc, uint64_t revision);
+/* The same for the version after `old`, from which it takes over what is kept. */
+struct obj *obj_next(const struct obj *old, yyjson_mut_doc *doc, const struct pack_kept *kept,
+                     uint64_t revision);
 /* From bytes that were stored; NULL when they do not parse. */
 struct obj *obj_load(const struct kind *kind, struct sv json, uint64_t revision);
 struct obj *obj_ref(struct obj *obj);
@@ -28,3 +34,5 @@ const char *obj_namespace(const struct obj *obj); /* "" for cluster-scoped */
 bool obj_has_finalizer(const struct obj *obj, const char *finalizer);
 /* A mutable copy of the whole document. */
 yyjson_mut_doc *obj_edit(const struct obj *obj);
+/* The same for a moment in which the object is sure to stay: the strings are the object's. */
+yyjson_mut_doc *obj_borrow(const struct obj *obj);

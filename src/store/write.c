@@ -43,29 +43,67 @@ static void warn_unknown(const struct findings *unknown, struct str *warnings)
     }
 }
 
-static bool judge_unknown(struct write *write, yyjson_mut_val *root, struct write_result *result)
+static bool keeps_all_but_metadata(yyjson_mut_val *root, const struct pack_kept *kept)
 {
-    if (write->validation == VALIDATE_IGNORE)
-        return true;
-    struct findings unknown = {0};
-    schema_unknown(write->kind->type, root, &unknown);
-    bool strict = write->validation == VALIDATE_STRICT && unknown.list.len > 0;
-    if (strict) {
-        scoped_str lines = {0};
-        warn_unknown(&unknown, &lines);
-        for (size_t i = 0; i + 1 < lines.len; i++) {
-            if (lines.data[i] == '\n')
-                lines.data[i] = ',';
-        }
-        lines.data[lines.len - 1] = '\0';
-        status_set(&result->status, 400, "BadRequest",
-                   "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
-                   write->kind->name, write->kind->version, write->kind->name, lines.data);
-    } else {
-        warn_unknown(&unknown, &result->warnings);
+    size_t i, n;
+    yyjson_mut_val *key, *value;
+    yyjson_mut_obj_foreach(root, i, n, key, value)
+    {
+        if (pack_member(kept, value) == PACK_MEMBERS_MAX && !yyjson_mut_equals_str(key, "metadata"))
+            return false;
     }
+    return true;
+}
+
+static void refuse_unknown(const struct write *write, const struct findings *unknown,
+                           struct status *status)
+{
+    scoped_str lines = {0};
+    warn_unknown(unknown, &lines);
+    for (size_t i = 0; i + 1 < lines.len; i++) {
+        if (lines.data[i] == '\n')
+            lines.data[i] = ',';
+    }
+    lines.data[lines.len - 1] = '\0';
+    status_set(status, 400, "BadRequest",
+               "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
+               write->kind->name, write->kind->version, write->kind->name, lines.data);
+}
+
+static bool judge_unknown(const struct write *write, const struct obj *old,
+                          struct write_result *result, struct decision *decision)
+{
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(decision->doc);
+    bool was_known = old != NULL && old->is_known;
+    if (write->validation == VALIDATE_IGNORE) {
+        decision->is_known = was_known && keeps_all_but_metadata(root, &decision->kept);
+        return true;
+    }
+    /* What a client sends again is told to him again, unless there was nothing to tell. */
+    struct findings unknown = {0};
+    schema_unknown_rest(write->kind->type, root, was_known ? &decision->kept : NULL, &unknown);
+    decision->is_known = unknown.list.len == 0;
+    bool refused = write->validation == VALIDATE_STRICT && unknown.list.len > 0;
+    if (refused)
+        refuse_unknown(write, &unknown, &result->status);
+    else
+        warn_unknown(&unknown, &result->warnings);
     findings_done(&unknown);
-    return !strict;
+    return !refused;
+}
+
+bool write_complete(const struct write *write, const struct obj *old, struct write_result *result,
+                    struct decision *decision)
+{
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(decision->doc);
+    if (old != NULL)
+        pack_compare(&decision->kept, root, old->root, "metadata");
+    if (!judge_unknown(write, old, result, decision))
+        return false;
+    schema_fill_rest(write->kind->type, decision->doc, root, &decision->kept);
+    if (old != NULL) /* once more: a client may have left out what is filled in */
+        pack_compare(&decision->kept, root, old->root, "metadata");
+    return true;
 }
 
 static void check_name(struct check *c, const struct kind *kind, yyjson_mut_val *meta)
@@ -126,13 +164,10 @@ static void check_meta(const struct kind *kind, yyjson_mut_val *root, yyjson_mut
     check_leave(&check, mark);
 }
 
-bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
-                    struct write_result *result)
+bool write_check(const struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
+                 struct write_result *result)
 {
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    if (!judge_unknown(write, root, result))
-        return false;
-    schema_fill(write->kind->type, doc, root);
     struct findings findings = {0};
     check_meta(write->kind, root, old, &findings);
     schema_check(write->kind->type, root, old, &findings);
@@ -206,7 +241,7 @@ static bool version_matches(struct write *write, const struct obj *old, yyjson_m
 }
 
 /* What belongs to the server stays as it was, whatever the client sent. */
-static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_mut_val *old)
+static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_val *old)
 {
     static const char *const KEYS[] = {"name",
                                        "namespace",
@@ -217,24 +252,21 @@ static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson
                                        "generateName",
                                        "deletionGracePeriodSeconds"};
     yyjson_mut_val *meta = json_mut_at(root, "metadata");
-    yyjson_mut_val *from = json_mut_at(old, "metadata");
+    yyjson_val *from = yyjson_obj_get(old, "metadata");
     if (!yyjson_mut_is_obj(meta)) {
         meta = yyjson_mut_obj(doc);
         json_mut_put(doc, root, "metadata", meta);
     }
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
-        yyjson_mut_val *value = yyjson_mut_obj_get(from, KEYS[i]);
-        json_mut_put(doc, meta, KEYS[i], value ? yyjson_mut_val_mut_copy(doc, value) : NULL);
+        json_mut_put(doc, meta, KEYS[i], json_mut_borrow(doc, yyjson_obj_get(from, KEYS[i])));
     }
     json_mut_put(doc, meta, "resourceVersion", NULL);
     json_mut_put(doc, meta, "selfLink", NULL);
 }
 
-static void keep_part(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_mut_val *old,
-                      const char *key)
+static void keep_part(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_val *old, const char *key)
 {
-    yyjson_mut_val *value = yyjson_mut_obj_get(old, key);
-    json_mut_put(doc, root, key, value ? yyjson_mut_val_mut_copy(doc, value) : NULL);
+    json_mut_put(doc, root, key, json_mut_borrow(doc, yyjson_obj_get(old, key)));
 }
 
 /* Which object and which version the client means is judged whichever part of it is written. */
@@ -253,7 +285,7 @@ static void carry_claims(yyjson_mut_doc *to, yyjson_mut_doc *from)
 /* Restricts the new version to what the sub-resource may change: returns the document to judge. */
 static yyjson_mut_doc *only_status(const struct obj *old, yyjson_mut_doc *doc)
 {
-    yyjson_mut_doc *result = obj_edit(old);
+    yyjson_mut_doc *result = obj_borrow(old);
     yyjson_mut_val *status = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "status");
     json_mut_put(result, yyjson_mut_doc_get_root(result), "status",
                  status ? yyjson_mut_val_mut_copy(result, status) : NULL);
@@ -272,7 +304,7 @@ static bool patches_status_alone(const struct write *write)
 
 static yyjson_mut_doc *only_finalizers(const struct obj *old, yyjson_mut_doc *doc)
 {
-    yyjson_mut_doc *result = obj_edit(old);
+    yyjson_mut_doc *result = obj_borrow(old);
     yyjson_mut_val *list = json_mut_at(yyjson_mut_doc_get_root(doc), "spec.finalizers");
     json_mut_set(result, yyjson_mut_doc_get_root(result), "spec.finalizers",
                  list ? yyjson_mut_val_mut_copy(result, list) : yyjson_mut_arr(result));
@@ -327,7 +359,7 @@ static yyjson_mut_doc *bound(const struct write_env *env, struct write *write,
     const char *node = json_mut_str_at(yyjson_mut_doc_get_root(write->doc), "target.name");
     if (!may_bind(env->old, node, status))
         return NULL;
-    yyjson_mut_doc *doc = obj_edit(env->old);
+    yyjson_mut_doc *doc = obj_borrow(env->old);
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     carry_claims(doc, write->doc);
     json_mut_set(doc, root, "spec.nodeName", yyjson_mut_strcpy(doc, node));
@@ -337,7 +369,7 @@ static yyjson_mut_doc *bound(const struct write_env *env, struct write *write,
 
 static yyjson_mut_doc *scaled(const struct obj *old, struct write *write, struct status *status)
 {
-    yyjson_mut_doc *doc = obj_edit(old);
+    yyjson_mut_doc *doc = obj_borrow(old);
     carry_claims(doc, write->doc);
     if (scale_apply(write->kind, doc, yyjson_mut_doc_get_root(write->doc), status))
         return doc;
@@ -410,6 +442,43 @@ static void set_type(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct kin
                  yyjson_mut_strcpy(doc, kind_api_version(kind, api_version)));
 }
 
+/* The old version to compare with, in which each kept member is an alias of the new one. */
+static yyjson_mut_doc *past_of(const struct obj *old, const struct pack_kept *kept)
+{
+    yyjson_mut_val *aliased[PACK_MEMBERS_MAX] = {0};
+    for (size_t i = 0; i < kept->len; i++)
+        aliased[kept->members[i]] = (yyjson_mut_val *)kept->values[i]; /* it is only looked at */
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(&JSON_ALC);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    yyjson_mut_doc_set_root(doc, root);
+    size_t i, n;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(old->root, i, n, key, value)
+    {
+        yyjson_mut_val *kept_value = i < PACK_MEMBERS_MAX ? aliased[i] : NULL;
+        (void)yyjson_mut_obj_add(root, json_mut_borrow(doc, key),
+                                 kept_value ? json_mut_alias(doc, kept_value)
+                                            : json_mut_borrow(doc, value));
+    }
+    json_mut_put(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", NULL);
+    return doc;
+}
+
+/* What the client may not touch is put in its place before anything is judged. */
+static void restore(const struct write *write, const struct obj *old, yyjson_mut_doc *doc)
+{
+    const struct kind *kind = write->kind;
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    keep_server_fields(doc, root, old->root);
+    set_type(doc, root, kind);
+    if (kind->has_status && write->sub != SUB_STATUS && write->sub != SUB_BINDING)
+        keep_part(doc, root, old->root, "status");
+    if (kind == &KIND_NAMESPACE && write->sub != SUB_FINALIZE)
+        keep_part(doc, root, old->root, "spec"); /* it holds nothing but who still cleans up */
+    if (kind->prepare_update != NULL)
+        kind->prepare_update(doc, root, old->root);
+}
+
 static void judge_update(const struct write_env *env, struct write *write,
                          struct write_result *result, struct decision *decision)
 {
@@ -422,18 +491,12 @@ static void judge_update(const struct write_env *env, struct write *write,
     if (!name_matches(write, root, &result->status) ||
         !version_matches(write, old, root, &result->status))
         return;
-    scoped_json_mut *old_doc = obj_edit(old);
-    yyjson_mut_val *old_root = yyjson_mut_doc_get_root(old_doc);
-    json_mut_put(old_doc, yyjson_mut_obj_get(old_root, "metadata"), "resourceVersion", NULL);
-    keep_server_fields(doc, root, old_root);
-    set_type(doc, root, write->kind);
-    if (write->kind->has_status && write->sub != SUB_STATUS && write->sub != SUB_BINDING)
-        keep_part(doc, root, old_root, "status");
-    if (write->kind == &KIND_NAMESPACE && write->sub != SUB_FINALIZE)
-        keep_part(doc, root, old_root, "spec"); /* it holds nothing but who still cleans up */
-    if (write->kind->prepare_update != NULL)
-        write->kind->prepare_update(doc, root, old->root);
-    if (!write_validate(write, doc, old_root, result))
+    restore(write, old, doc);
+    if (!write_complete(write, old, result, decision))
+        return;
+    scoped_json_mut *past = past_of(old, &decision->kept);
+    yyjson_mut_val *old_root = yyjson_mut_doc_get_root(past);
+    if (!write_check(write, doc, old_root, result))
         return;
     bool changed = note_change(doc, root, old, old_root);
     if (write_may_go(write->kind, root))
@@ -476,7 +539,7 @@ static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status 
 
 static bool prepare_patch(const struct write_env *env, struct write *write, struct status *status)
 {
-    yyjson_mut_doc *doc = write->sub == SUB_SCALE ? scale_view(env->old) : obj_edit(env->old);
+    yyjson_mut_doc *doc = write->sub == SUB_SCALE ? scale_view(env->old) : obj_borrow(env->old);
     if (!apply_patch(write, doc, status)) {
         yyjson_mut_doc_free(doc);
         return false;

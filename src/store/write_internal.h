@@ -15,7 +15,10 @@ enum verdict {
 
 struct decision {
     enum verdict verdict;
-    yyjson_mut_doc *doc; /* without its resourceVersion; the caller frees */
+    /* Without its resourceVersion; the caller frees. Strings may be those of the old version. */
+    yyjson_mut_doc *doc;
+    struct pack_kept kept; /* members of doc that are identical to those of the old version */
+    bool is_known;         /* see struct obj */
     bool created;
 };
 
@@ -37,9 +40,13 @@ void create_decide(const struct write_env *env, struct write *write, struct writ
 void delete_decide(const struct write_env *env, struct write *write, struct write_result *result,
                    struct decision *decision);
 
-/* Unknown fields, defaults, kind hooks, validation. False: result->status says why. */
-bool write_validate(struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
-                    struct write_result *result);
+/* Unknown fields and defaults of decision->doc, and what of it is kept of `old`, which may be NULL.
+ * False: result->status says why. */
+bool write_complete(const struct write *write, const struct obj *old, struct write_result *result,
+                    struct decision *decision);
+/* Validation. False: result->status says why. */
+bool write_check(const struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
+                 struct write_result *result);
 /* Is there anything left that must happen before the object may go? */
 bool write_may_go(const struct kind *kind, yyjson_mut_val *root);
 

@@ -14,15 +14,18 @@ def configmap(name, data=None, **meta):
 
 
 def pod(name, **meta):
+    """Left alone by the server, so that it only changes by what the test does."""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **meta},
-            "spec": {"containers": [{"name": "main", "image": "busybox", "command": ["sleep", "9"]}]}}
+            "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": "busybox", "command": ["sleep", "9"]}]}}
 
 
 def job(name, **meta):
+    """Left alone likewise."""
     template = {"spec": {"restartPolicy": "Never",
                          "containers": [{"name": "main", "image": "busybox"}]}}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **meta},
-            "spec": {"parallelism": 2, "completions": 4, "suspend": True, "template": template}}
+            "spec": {"parallelism": 2, "completions": 4, "suspend": True,
+                     "managedBy": "test.dev/nobody", "template": template}}
 
 
 def lease(name, **meta):

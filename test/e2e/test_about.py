@@ -153,10 +153,10 @@ def openapi_documents_hold_together(world):
 
 
 def check_paths(path, document):
-    """kubectl looks in the paths for which kinds take fieldValidation."""
+    """kubectl looks in the paths for which kinds take fieldValidation; what is measured is never written."""
     found = [operation for item in document["paths"].values()
              for method, operation in item.items() if method == "patch"]
-    equal(bool(found), True, f"{path}: patches")
+    equal(bool(found), "metrics.k8s.io" not in path, f"{path}: patches")
     for operation in found:
         equal("x-kubernetes-group-version-kind" in operation, True, f"{path}: kind of a patch")
         equal("fieldValidation" in {p.get("name") for p in operation.get("parameters", [])}, True,

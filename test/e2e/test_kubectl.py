@@ -280,6 +280,62 @@ def events_are_listed(world):
     equal({row[2] for row in rows[1:]}, {"Pulled", "Started"}, "reasons")
 
 
+# ---- jobs ----
+
+def play_node(world, ns, phase, count):
+    """Ends as many pods that are not bound to a node, in this phase."""
+    path = f"/api/v1/namespaces/{ns}/pods"
+    ended = set()
+    while len(ended) < count:
+        def runs(item):
+            return item["status"]["phase"] == "Pending" and item["metadata"]["name"] not in ended
+        name = world.api.wait_for(path, runs)["metadata"]["name"]
+        world.api.patch(f"{path}/{name}/status", {"status": {"phase": phase}})
+        ended.add(name)
+
+
+@cases
+def a_job_runs_to_its_end(world):
+    ns = world.new_namespace()
+    world.kubectl("create", "job", "pi", "--image=perl", "-n", ns, "--", "perl", "-v")
+    with world.kubectl.beside("wait", "-n", ns, "--for=condition=complete", "job/pi",
+                              "--timeout=60s") as waiting:
+        play_node(world, ns, "Succeeded", 1)
+        equal(waiting.wait(), 0, "exit code of wait")
+    equal(columns(world.kubectl("get", "jobs", "-n", ns))[1][:3], ["pi", "Complete", "1/1"], "row")
+    contains(world.kubectl("describe", "job", "pi", "-n", ns), "Completions:      1",
+             "Pods Statuses:    0 Active (0 Ready) / 1 Succeeded / 0 Failed", "SuccessfulCreate",
+             "Created pod: pi-", "Job completed")
+    world.kubectl("delete", "job", "pi", "-n", ns)
+    equal(world.kubectl("get", "jobs", "-n", ns, "-o", "name"), "", "jobs that are left")
+
+
+@cases
+def a_job_fails_and_says_why(world):
+    ns = world.new_namespace()
+    made = job("j")
+    made["spec"].update({"suspend": False, "managedBy": None, "backoffLimit": 0})
+    world.put(ns, made)
+    with world.kubectl.beside("wait", "-n", ns, "--for=condition=failed", "job/j",
+                              "--timeout=60s") as waiting:
+        play_node(world, ns, "Failed", 1)
+        equal(waiting.wait(), 0, "exit code of wait")
+    contains(world.kubectl("describe", "job", "j", "-n", ns), "BackoffLimitExceeded",
+             "Job has reached the specified backoff limit")
+
+
+@cases
+def a_job_is_suspended_and_resumed(world):
+    ns = world.new_namespace()
+    made = job("j")
+    made["spec"].update({"managedBy": None})
+    world.put(ns, made)
+    world.kubectl("wait", "-n", ns, "--for=condition=suspended", "job/j", "--timeout=60s")
+    world.kubectl("patch", "job", "j", "-n", ns, "-p", '{"spec":{"suspend":false}}')
+    world.kubectl("wait", "-n", ns, "--for=jsonpath={.status.active}=2", "job/j", "--timeout=60s")
+    contains(world.kubectl("describe", "job", "j", "-n", ns), "Suspended", "Resumed")
+
+
 # ---- changing ----
 
 @cases
@@ -566,7 +622,8 @@ def explain(world):
 
 @cases
 def api_resources_and_versions(world):
-    rows = {row[0]: row for row in columns(world.kubectl("api-resources"))}
+    rows = {row[0]: row for row in columns(world.kubectl("api-resources"))
+            if "metrics.k8s.io/v1beta1" not in row}
     equal(rows["pods"], ["pods", "po", "v1", "true", "Pod"], "pods")
     equal(rows["namespaces"][3], "false", "namespaces are not in one")
     out = world.kubectl("api-resources", "--api-group=batch", "-o", "name").split()

@@ -145,9 +145,12 @@ static int add_all_of(struct launching *l, yyjson_val *source, const char *where
     if (r < 0)
         return r;
     const char *prefix = json_str_at(source, "prefix");
+    yyjson_val *data = yyjson_obj_get(config, "data");
     size_t i, n;
     yyjson_val *key, *val;
-    yyjson_obj_foreach(yyjson_obj_get(config, "data"), i, n, key, val)
+    if (!yyjson_is_obj(data))
+        return 0;
+    yyjson_obj_foreach(data, i, n, key, val)
     {
         const char *name =
             arena_printf(l->arena, "%s%s", prefix != NULL ? prefix : "", yyjson_get_str(key));

@@ -146,6 +146,8 @@ static const char *whole_map(const struct launching *l, yyjson_val *map)
     VEC(struct pair) pairs = {0};
     size_t i, n;
     yyjson_val *key, *val;
+    if (!yyjson_is_obj(map))
+        return "";
     yyjson_obj_foreach(map, i, n, key, val)
     {
         struct pair pair = {yyjson_get_str(key), yyjson_get_str(val)};

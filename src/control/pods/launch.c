@@ -185,6 +185,7 @@ static const char *text_or(const struct launching *l, const char *path, const ch
     return text != NULL && *text != '\0' ? arena_strdup(l->arena, text) : otherwise;
 }
 
+/* Callers have these seven at hand. NOLINTNEXTLINE(readability-function-size) */
 int launch_make(struct arena *arena, const struct cache *cache, const struct obj *pod,
                 yyjson_val *container, const struct launch_node *node, struct launch *ret_launch,
                 struct err *err)

@@ -63,6 +63,6 @@ int launch_make(struct arena *arena, const struct cache *cache, const struct obj
                 yyjson_val *container, const struct launch_node *node, struct launch *ret_launch,
                 struct err *err);
 /* Fields of the pod that the process runtime does not have: 0, or -ENOTSUP with the path of the
- * first and the remedy. `ignore_images`: of all pods; a pod can ask for it with the annotation. */
+ * first and the remedy. `ignore_images`: of all pods; a pod can ask for it with the annotation
+ * muster.dev/runtime: process. */
 int launch_supported(const struct obj *pod, bool ignore_images, struct err *err);
-#define LAUNCH_RUNTIME_ANNOTATION "muster.dev/runtime" /* "process": images are ignored */

@@ -15,7 +15,8 @@
 
 struct file_list {
     VEC(struct launch_file) files;
-    int mode; /* of files that say nothing themselves */
+    int mode;           /* of files that say nothing themselves */
+    yyjson_val *config; /* the ConfigMap that is being read */
 };
 
 /* ---- paths ---- */
@@ -95,6 +96,11 @@ static const char *decode64(struct arena *arena, const char *text, size_t *ret_l
 
 /* ---- files ---- */
 
+static int default_mode(yyjson_val *source)
+{
+    return (int)json_int_at(source, "defaultMode", MODE_DEFAULT) & 0777;
+}
+
 static int file_mode(yyjson_val *item, int otherwise)
 {
     return (int)json_int_at(item, "mode", otherwise) & 0777;
@@ -137,8 +143,9 @@ static bool read_entry(const struct launching *l, yyjson_val *config, const char
 }
 
 static int add_items(const struct launching *l, struct file_list *list, yyjson_val *ref,
-                     yyjson_val *config, const char *where, struct err *err)
+                     const char *where, struct err *err)
 {
+    yyjson_val *config = list->config;
     bool optional = yyjson_get_bool(yyjson_obj_get(ref, "optional"));
     size_t i, n;
     yyjson_val *item;
@@ -165,9 +172,13 @@ static int add_every(const struct launching *l, struct file_list *list, yyjson_v
 {
     size_t i, n;
     yyjson_val *key, *val;
+    if (!yyjson_is_obj(map))
+        return 0;
     yyjson_obj_foreach(map, i, n, key, val)
     {
         struct launch_file file = {.path = yyjson_get_str(key), .mode = list->mode};
+        if (!yyjson_is_str(val))
+            continue;
         if (str_eq(where, "binaryData"))
             file.data = decode64(l->arena, yyjson_get_str(val), &file.len);
         else
@@ -186,8 +197,9 @@ static int add_config(const struct launching *l, struct file_list *list, yyjson_
     int r = mounts_config(l, ref, where, &config, err);
     if (r < 0 || config == NULL)
         return r;
+    list->config = config;
     if (yyjson_arr_size(yyjson_obj_get(ref, "items")) > 0)
-        return add_items(l, list, ref, config, where, err);
+        return add_items(l, list, ref, where, err);
     r = add_every(l, list, yyjson_obj_get(config, "data"), "data", err);
     if (r >= 0)
         r = add_every(l, list, yyjson_obj_get(config, "binaryData"), "binaryData", err);
@@ -247,20 +259,15 @@ static int add_projected(const struct launching *l, struct file_list *list, yyjs
 typedef int add_files_fn(const struct launching *l, struct file_list *list, yyjson_val *source,
                          const char *where, struct err *err);
 
-static int make_files(const struct launching *l, yyjson_val *source, const char *where,
-                      add_files_fn *add, struct launch_mount *ret_mount, struct err *err)
+static void take_files(const struct launching *l, struct file_list *list,
+                       struct launch_mount *mount)
 {
-    struct file_list list = {.mode = (int)json_int_at(source, "defaultMode", MODE_DEFAULT) & 0777};
-    int r = add(l, &list, source, where, err);
-    if (r >= 0 && list.files.len > 0) {
-        size_t size = list.files.len * sizeof(*list.files.items);
-        ret_mount->files = memcpy(arena_alloc(l->arena, size), list.files.items, size);
-    }
-    ret_mount->type = MOUNT_CONFIG_MAP;
-    ret_mount->is_read_only = true;
-    ret_mount->n_files = list.files.len;
-    vec_done(&list.files);
-    return r;
+    size_t size = list->files.len * sizeof(*list->files.items);
+    if (size > 0)
+        mount->files = memcpy(arena_alloc(l->arena, size), list->files.items, size);
+    mount->type = MOUNT_CONFIG_MAP;
+    mount->n_files = list->files.len;
+    vec_done(&list->files);
 }
 
 static void make_empty(yyjson_val *source, struct launch_mount *ret_mount)
@@ -301,7 +308,10 @@ static int make_volume(const struct launching *l, yyjson_val *volume, const char
         if (!yyjson_is_obj(source))
             continue;
         scoped_free char *place = mem_printf("%s.%s", where, OF_FILES[i].name);
-        return make_files(l, source, place, OF_FILES[i].add, ret_mount, err);
+        struct file_list list = {.mode = default_mode(source)};
+        int r = OF_FILES[i].add(l, &list, source, place, err);
+        take_files(l, &list, ret_mount);
+        return r;
     }
     yyjson_val *host = yyjson_obj_get(volume, "hostPath");
     yyjson_val *empty = yyjson_obj_get(volume, "emptyDir");
@@ -325,12 +335,13 @@ static int find_volume(const struct launching *l, const char *name, struct launc
     yyjson_val *volume;
     yyjson_arr_foreach(yyjson_obj_get(l->spec, "volumes"), i, n, volume)
     {
-        if (!str_eq(json_str_at(volume, "name"), name))
+        if (name == NULL || !str_eq(json_str_at(volume, "name"), name))
             continue;
         scoped_free char *where = mem_printf("spec.volumes[%zu]", i);
         return make_volume(l, volume, where, ret_mount, err);
     }
-    return err_set(err, -EINVAL, "%s.volumeMounts: the pod has no volume %s", l->where, name);
+    return err_set(err, -EINVAL, "%s.volumeMounts: the pod has no volume %s", l->where,
+                   name != NULL ? name : "without a name");
 }
 
 /* ---- mounts ---- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From a Pod object, which was validated, to what the start engine wants to know. */
 #include "control/pods/runner_internal.h"
+#include "model/podnotes.h"
 #include <string.h>
 
 #define SECOND_MS 1000
@@ -89,50 +90,33 @@ static uint32_t index_of(const struct obj *pod, const char *name)
     return (uint32_t)n;
 }
 
-static enum dep_condition condition_of(const char *word)
-{
-    if (str_eq(word, "completed"))
-        return DEP_COMPLETED;
-    return str_eq(word, "started") ? DEP_STARTED : DEP_READY;
-}
+struct reading {
+    struct arena *arena;
+    const struct obj *pod;
+    const struct node_settings *settings;
+    struct podnotes notes;
+};
 
-static void read_needs(struct arena *arena, const struct obj *pod, yyjson_val *container,
+static void read_needs(struct reading *reading, yyjson_val *container,
                        struct start_container_spec *out)
 {
-    yyjson_val *list = json_at(container, "dependsOn");
-    struct graph_edge *needs = arena_alloc(arena, (yyjson_arr_size(list) + 1) * sizeof(*needs));
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        needs[i].on = index_of(pod, json_str_at(item, "name"));
-        needs[i].condition = condition_of(json_str_at(item, "condition"));
+    size_t n = 0;
+    const struct podnotes_need *found = podnotes_needs(&reading->notes, container, &n);
+    struct graph_edge *needs = arena_alloc(reading->arena, (n + 1) * sizeof(*needs));
+    for (size_t i = 0; i < n; i++) {
+        needs[i].on = index_of(reading->pod, found[i].name);
+        needs[i].condition = found[i].condition;
     }
     out->needs = needs;
-    out->n_needs = yyjson_arr_size(list);
-}
-
-/* muster.dev/notify: "true", or names of containers with commas between. */
-static bool notifies(const struct obj *pod, const char *name)
-{
-    struct sv rest =
-        sv_of(yyjson_get_str(yyjson_obj_get(pod->meta.annotations, "muster.dev/notify")));
-    if (sv_is(rest, "true"))
-        return true;
-    while (rest.len > 0) {
-        if (sv_is(sv_trim(sv_cut(&rest, ',')), name))
-            return true;
-    }
-    return false;
+    out->n_needs = n;
 }
 
 void podspec_notify(const struct obj *pod, const char *container, bool *ret_wants,
                     time_ms *ret_watchdog_ms)
 {
-    const char *watchdog =
-        yyjson_get_str(yyjson_obj_get(pod->meta.annotations, "muster.dev/watchdog"));
+    const char *watchdog = yyjson_get_str(yyjson_obj_get(pod->meta.annotations, NOTE_WATCHDOG));
     time_ms ms = 0;
-    *ret_wants = notifies(pod, container);
+    *ret_wants = podnotes_notifies(pod->root, container);
     if (!*ret_wants || watchdog == NULL || duration_parse(sv_of(watchdog), &ms, NULL) < 0 || ms < 0)
         ms = 0;
     *ret_watchdog_ms = ms;
@@ -147,9 +131,9 @@ static time_ms start_timeout(yyjson_val *container, const struct node_settings *
     return ms;
 }
 
-static void read_container(struct arena *arena, const struct obj *pod, size_t i,
-                           const struct node_settings *settings, struct start_container_spec *out)
+static void read_container(struct reading *reading, size_t i, struct start_container_spec *out)
 {
+    const struct obj *pod = reading->pod;
     bool is_init;
     yyjson_val *container = podspec_container(pod, i, &is_init);
     const char *pod_policy = json_str_at(pod->root, "spec.restartPolicy");
@@ -160,12 +144,12 @@ static void read_container(struct arena *arena, const struct obj *pod, size_t i,
         policy = RESTART_ON_FAILURE; /* an init container that ended well is not run again */
     out->name = json_str_at(container, "name");
     out->role = is_sidecar ? START_SIDECAR : is_init ? START_INIT : START_MAIN;
-    out->has_notify = notifies(pod, out->name);
+    out->has_notify = podnotes_notifies(pod->root, out->name);
     out->has_pre_stop = json_at(container, "lifecycle.preStop") != NULL;
     out->policy = policy;
-    out->start_timeout_ms = start_timeout(container, settings);
-    read_rules(arena, json_at(container, "restartPolicyRules"), out);
-    read_needs(arena, pod, container, out);
+    out->start_timeout_ms = start_timeout(container, reading->settings);
+    read_rules(reading->arena, json_at(container, "restartPolicyRules"), out);
+    read_needs(reading, container, out);
     read_probe(json_at(container, "startupProbe"), &out->probes[PROBE_STARTUP]);
     read_probe(json_at(container, "readinessProbe"), &out->probes[PROBE_READINESS]);
     read_probe(json_at(container, "livenessProbe"), &out->probes[PROBE_LIVENESS]);
@@ -176,8 +160,11 @@ void podspec_read(struct arena *arena, const struct obj *pod, const struct node_
 {
     size_t n = podspec_count(pod);
     struct start_container_spec *containers = arena_alloc(arena, n * sizeof(*containers));
+    struct reading reading = {.arena = arena, .pod = pod, .settings = settings};
+    podnotes_open(&reading.notes, pod->root);
     for (size_t i = 0; i < n; i++)
-        read_container(arena, pod, i, settings, &containers[i]);
+        read_container(&reading, i, &containers[i]);
+    podnotes_close(&reading.notes);
     *ret_spec = (struct start_pod_spec){
         .uid = pod->meta.uid,
         .priority = json_int_at(pod->root, "spec.priority", 0),

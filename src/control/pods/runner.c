@@ -45,6 +45,22 @@ static void rpod_free(struct rpod *pod)
     mem_free(pod);
 }
 
+static void rpod_point(struct rpod *pod)
+{
+    for (size_t i = 0; i < pod->n; i++)
+        pod->containers[i].spec = podspec_container(pod->obj, i, &pod->containers[i].is_init);
+}
+
+/* What a pod is made of does not change: holding the newest version lets the older ones go. */
+static void rpod_renew(struct rpod *pod, struct obj *obj)
+{
+    if (obj == pod->obj)
+        return;
+    obj_unref(pod->obj);
+    pod->obj = obj_ref(obj);
+    rpod_point(pod);
+}
+
 static struct rpod *rpod_new(struct runner *runner, const char *key, struct obj *obj)
 {
     struct rpod *pod = mem_zalloc(sizeof(*pod));
@@ -56,8 +72,7 @@ static struct rpod *rpod_new(struct runner *runner, const char *key, struct obj 
     pod->obj = obj_ref(obj);
     pod->n = podspec_count(obj);
     pod->containers = mem_zalloc(pod->n * sizeof(*pod->containers));
-    for (size_t i = 0; i < pod->n; i++)
-        pod->containers[i].spec = podspec_container(obj, i, &pod->containers[i].is_init);
+    rpod_point(pod);
     const char *started = json_str_at(obj->root, "status.startTime");
     time_ms at = 0;
     if (started == NULL || rfc3339_parse(sv_of(started), &at, NULL) < 0)
@@ -292,6 +307,7 @@ static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *
 
 static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *obj)
 {
+    rpod_renew(pod, obj);
     if (pod->stage == RPOD_HELD && !pod->is_refused && obj->meta.deleted == 0)
         take_in(runner, pod);
     if (obj->meta.deleted != 0 && !pod->is_over)

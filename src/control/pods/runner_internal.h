@@ -39,7 +39,7 @@ struct rpod {
     struct runner *runner;
     char *key; /* "ns/name" */
     char *uid, *ns, *name;
-    struct obj *obj; /* the version whose spec was taken */
+    struct obj *obj; /* the newest version that was looked at */
     enum rpod_stage stage;
     struct start_pod *engine;
     struct rcontainer *containers;

@@ -8,6 +8,7 @@
  * A path names a place below spec. "a|b" is either, "[]" each item of a list. */
 #include "base/mem.h"
 #include "control/pods/launch.h"
+#include "model/podnotes.h"
 #include "model/rules.h"
 #include <errno.h>
 #include <string.h>
@@ -209,7 +210,7 @@ static int image_supported(yyjson_val *container, const char *path, bool ignore,
                         "%s.image: %s cannot be run: this node starts plain "
                         "processes",
                         path, image);
-        (void)err_hint(err, "leave out image, or set the annotation " LAUNCH_RUNTIME_ANNOTATION
+        (void)err_hint(err, "leave out image, or set the annotation " NOTE_RUNTIME
                             ": process on the pod to run the command without it");
         return r;
     }
@@ -261,6 +262,8 @@ static int volume_supported(yyjson_val *volume, size_t index, struct err *err)
                                        "downwardAPI", "projected", NULL};
     size_t i, n;
     yyjson_val *key, *val;
+    if (!yyjson_is_obj(volume))
+        return 0;
     yyjson_obj_foreach(volume, i, n, key, val)
     {
         if (yyjson_is_null(val) || is_fine(yyjson_get_str(key), FINE))
@@ -288,7 +291,7 @@ static int volumes_supported(yyjson_val *spec, struct err *err)
 int launch_supported(const struct obj *pod, bool ignore_images, struct err *err)
 {
     yyjson_val *spec = yyjson_obj_get(pod->root, "spec");
-    yyjson_val *wish = yyjson_obj_get(pod->meta.annotations, LAUNCH_RUNTIME_ANNOTATION);
+    yyjson_val *wish = yyjson_obj_get(pod->meta.annotations, NOTE_RUNTIME);
     bool ignore = ignore_images || yyjson_equals_str(wish, "process");
     int r = containers_supported(spec, ignore, err);
     if (r >= 0)

@@ -57,8 +57,19 @@ static void place_known(struct start_ct *ct, const struct start_adopted *was)
         place_running(ct, was);
     else
         place_ended(ct, was);
-    if (ct->spec.role == START_MAIN && (was->is_running || !was->waits_again))
-        ct->pod->has_main_run = true;
+}
+
+/* Since all began: not when an init container has not done its work (again). */
+static bool has_main_run(const struct start_pod *pod, const struct start_adopted *was)
+{
+    bool has_run = false;
+    for (uint32_t i = 0; i < pod->n; i++) {
+        bool is_waiting = !was[i].is_known || was[i].waits_again;
+        if (pod->cts[i].spec.role == START_INIT && (is_waiting || was[i].is_running))
+            return false;
+        has_run = has_run || (pod->cts[i].spec.role == START_MAIN && !is_waiting);
+    }
+    return has_run;
 }
 
 static void conclude(struct start_ct *ct, const struct start_adopted *was)
@@ -82,6 +93,7 @@ struct start_pod *start_pod_adopt(struct start *start, const struct start_pod_sp
             place_known(&pod->cts[i], &containers[i]);
         is_restarting = is_restarting || containers[i].is_restarting_all;
     }
+    pod->has_main_run = has_main_run(pod, containers);
     if (pod->has_main_run)
         pod->init_at = pod->n_init;
     if (is_restarting)

@@ -111,11 +111,11 @@ static uint32_t sort(struct graph *graph, uint32_t *waits)
 
 static uint32_t stuck_need(const struct graph *graph, const uint32_t *waits, uint32_t i)
 {
-    for (uint32_t e = graph->needs_at[i]; e < graph->needs_at[i + 1]; e++)
-        if (waits[graph->needs[e].on] > 0)
-            return graph->needs[e].on;
-    assert(!"what has no place waits for something without a place");
-    return 0;
+    uint32_t e = graph->needs_at[i];
+    while (waits[graph->needs[e].on] == 0)
+        e++;
+    assert(e < graph->needs_at[i + 1]);
+    return graph->needs[e].on;
 }
 
 /* Whatever has no place waits for another without one, so walking on must meet itself. */

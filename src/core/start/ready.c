@@ -106,12 +106,22 @@ static void become_ready(struct start_ct *ct)
     start_ct_spread(ct);
 }
 
+/* From here on a sidecar that dies holds nobody back, one that is dead just now neither. */
+static void note_main_run(struct start_pod *pod)
+{
+    if (pod->has_main_run || pod->is_restarting)
+        return;
+    pod->has_main_run = true;
+    pod->init_at = pod->n_init;
+    start_pod_review(pod);
+}
+
 void start_ct_ran(struct start_ct *ct)
 {
     ct->is_running = true;
     ct->started_at = ct->pod->start->now;
     if (ct->spec.role == START_MAIN)
-        ct->pod->has_main_run = !ct->pod->is_restarting;
+        note_main_run(ct->pod);
     start_ct_touch(ct);
     if (ct->is_ending)
         return;
@@ -211,9 +221,11 @@ void start_ct_arm_timeout(struct start_ct *ct)
 /* While the supervisor itself was late nobody could be seen to get ready. */
 static time_ms timeout_at(const struct start_ct *ct)
 {
-    if (ct->timeout_at == TIME_NEVER)
-        return TIME_NEVER;
-    return ct->timeout_at + (ct->pod->start->lag - ct->timeout_lag);
+    const struct start *start = ct->pod->start;
+    if (ct->timeout_at == TIME_NEVER || ct->timeout_lag == start->lag)
+        return ct->timeout_at;
+    time_ms at = ct->timeout_at + (start->lag - ct->timeout_lag);
+    return at > start->judge_at ? at : start->judge_at;
 }
 
 void start_extend_timeout(struct start *start, struct start_pod *pod, uint32_t container,

@@ -142,6 +142,9 @@ void start_tick(struct start *start, time_ms now, time_ms late_ms)
 {
     pass_time(start, now);
     start->lag += late_ms > 0 ? late_ms : 0;
+    /* What was said meanwhile is still to be read. */
+    if (late_ms >= START_CATCH_UP_MS)
+        start->judge_at = start->now + START_CATCH_UP_MS;
     struct heap_node *first;
     while ((first = heap_peek(&start->timers)) != NULL && first->key <= start->now) {
         struct start_timer *timer =

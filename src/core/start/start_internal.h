@@ -10,6 +10,8 @@
  * for each pod that was touched. Effects only gather; nothing waits for them. */
 
 #define START_EXIT_NOT_RUN 128 /* the code rules see when exec failed */
+#define START_CATCH_UP_MS                                                                          \
+    1000 /* after a tick this late nobody is judged until as much has passed */
 
 struct start_timer {
     struct heap_node node;
@@ -88,6 +90,7 @@ struct start {
     time_ms now;
     time_ms
         lag; /* by how much all ticks so far were late, in sum: start time-outs stand still then */
+    time_ms judge_at; /* of those that started before the last very late tick: not sooner */
     uint64_t next_ticket;
     struct heap timers;
     VEC(struct start_pod *) pods;

@@ -26,7 +26,7 @@
 #define PODS "/api/v1/namespaces/default/pods"
 #define PATIENCE_MS 30000
 
-struct world {
+struct stage {
     struct loop *loop;
     struct host *host;
     struct logs *logs;
@@ -59,18 +59,18 @@ static void *run_ask(void *arg)
     return NULL;
 }
 
-static void ask_start(struct world *world, struct ask *ask)
+static void ask_start(struct stage *stage, struct ask *ask)
 {
-    ask->socket = host_socket(world->host);
+    ask->socket = host_socket(stage->host);
     ask->done = false;
     assert_int_equal(pthread_create(&ask->thread, NULL, run_ask, ask), 0);
 }
 
-static void ask_finish(struct world *world, struct ask *ask)
+static void ask_finish(struct stage *stage, struct ask *ask)
 {
     time_ms limit = clock_monotonic() + PATIENCE_MS;
     while (!ask->done && clock_monotonic() < limit)
-        loop_turn(world->loop, 10);
+        loop_turn(stage->loop, 10);
     assert_true(ask->done);
     assert_int_equal(pthread_join(ask->thread, NULL), 0);
     assert_int_equal(ask->result, 0);
@@ -83,7 +83,7 @@ static void json_of(const char *text, struct str *out)
         str_addc(out, *text == '\'' ? '"' : *text);
 }
 
-static void send(struct world *world, const char *method, const char *target, const char *body,
+static void send(struct stage *stage, const char *method, const char *target, const char *body,
                  int status)
 {
     scoped_str json = {0};
@@ -94,51 +94,51 @@ static void send(struct world *world, const char *method, const char *target, co
                 .target = target,
                 .content_type = patch ? "application/merge-patch+json" : "application/json",
                 .body = {str_text(&json), json.len}}};
-    ask_start(world, &ask);
-    ask_finish(world, &ask);
+    ask_start(stage, &ask);
+    ask_finish(stage, &ask);
     if (ask.res.status != status)
         fail_msg("%s %s: %d %s", method, target, ask.res.status, str_text(&ask.res.body));
     client_response_done(&ask.res);
 }
 
-static void get(struct world *world, const char *target, struct client_response *res)
+static void get(struct stage *stage, const char *target, struct client_response *res)
 {
     struct ask ask = {.req = {.target = target}};
-    ask_start(world, &ask);
-    ask_finish(world, &ask);
+    ask_start(stage, &ask);
+    ask_finish(stage, &ask);
     *res = ask.res;
 }
 
-/* ---- the world ---- */
+/* ---- the stage ---- */
 
-static void add_pod(struct world *world, const char *name, const char *rest)
+static void add_pod(struct stage *stage, const char *name, const char *rest)
 {
     scoped_str body = {0};
     str_addf(&body, "{'metadata':{'name':'%s'%s", name, rest);
-    send(world, "POST", PODS, str_text(&body), 201);
+    send(stage, "POST", PODS, str_text(&body), 201);
 }
 
-static void set_status(struct world *world, const char *name, const char *statuses)
+static void set_status(struct stage *stage, const char *name, const char *statuses)
 {
     scoped_str target = {0}, body = {0};
     str_addf(&target, PODS "/%s/status", name);
     str_addf(&body, "{'status':{'phase':'Running','containerStatuses':[%s]}}", statuses);
-    send(world, "PATCH", str_text(&target), str_text(&body), 200);
+    send(stage, "PATCH", str_text(&target), str_text(&body), 200);
 }
 
-static struct log_name name_of(struct world *world, const char *pod, const char *container,
+static struct log_name name_of(struct stage *stage, const char *pod, const char *container,
                                uint32_t generation)
 {
-    const struct obj *obj = cache_get(host_store(world->host)->cache, &KIND_POD, "default", pod);
+    const struct obj *obj = cache_get(host_store(stage->host)->cache, &KIND_POD, "default", pod);
     assert_non_null(obj);
     return (struct log_name){"default", pod, obj->meta.uid, container, generation};
 }
 
-static char *begin_log(struct world *world, const struct log_name *name, const char *text)
+static char *begin_log(struct stage *stage, const struct log_name *name, const char *text)
 {
     char *path = NULL;
     struct err err = {0};
-    if (logs_begin(world->logs, name, &path, &err) < 0)
+    if (logs_begin(stage->logs, name, &path, &err) < 0)
         fail_msg("%s", err.text);
     int fd = open(path, O_WRONLY | O_APPEND);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
@@ -152,25 +152,25 @@ static char *begin_log(struct world *world, const struct log_name *name, const c
     "{'name':'i','image':'x'}]}}"
 #define RUNNING "'image':'x','imageID':'','ready':true,'state':{'running':{}}"
 
-static int open_world(void **state)
+static int open_stage(void **state)
 {
-    struct world *world = mem_zalloc(sizeof(*world));
+    struct stage *stage = mem_zalloc(sizeof(*stage));
     struct err err = {0};
-    (void)snprintf(world->dir, sizeof(world->dir), "/tmp/muster-podlog-XXXXXX");
-    assert_non_null(mkdtemp(world->dir));
-    scoped_free char *logs = mem_printf("%s/logs", world->dir);
-    assert_int_equal(loop_new(&world->loop, &err), 0);
-    assert_int_equal(logs_open(world->loop, logs, &world->logs, &err), 0);
-    world->source = logsource_of(world->logs);
+    (void)snprintf(stage->dir, sizeof(stage->dir), "/tmp/muster-podlog-XXXXXX");
+    assert_non_null(mkdtemp(stage->dir));
+    scoped_free char *logs = mem_printf("%s/logs", stage->dir);
+    assert_int_equal(loop_new(&stage->loop, &err), 0);
+    assert_int_equal(logs_open(stage->loop, logs, &stage->logs, &err), 0);
+    stage->source = logsource_of(stage->logs);
     struct host_options options = {
-        .data = world->dir, .listen = "127.0.0.1:0", .logs = &world->source};
-    if (host_start(world->loop, &options, &world->host, &err) < 0)
+        .data = stage->dir, .listen = "127.0.0.1:0", .logs = &stage->source};
+    if (host_start(stage->loop, &options, &stage->host, &err) < 0)
         fail_msg("%s", err.text);
-    add_pod(world, "one", ONE);
-    add_pod(world, "two", "}," TWO);
-    add_pod(world, "marked",
+    add_pod(stage, "one", ONE);
+    add_pod(stage, "two", "}," TWO);
+    add_pod(stage, "marked",
             ",'annotations':{'kubectl.kubernetes.io/default-container':'b'}}," TWO);
-    *state = world;
+    *state = stage;
     return 0;
 }
 
@@ -182,22 +182,22 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 
 static void on_stopped(void *arg)
 {
-    struct world *world = arg;
-    world->stopped = true;
+    struct stage *stage = arg;
+    stage->stopped = true;
 }
 
-static int close_world(void **state)
+static int close_stage(void **state)
 {
-    struct world *world = *state;
-    if (!world->stopped)
-        host_stop(world->host, on_stopped, world);
-    while (!world->stopped)
-        loop_turn(world->loop, 10);
-    host_free(world->host);
-    logs_close(world->logs);
-    loop_free(world->loop);
-    (void)nftw(world->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    mem_free(world);
+    struct stage *stage = *state;
+    if (!stage->stopped)
+        host_stop(stage->host, on_stopped, stage);
+    while (!stage->stopped)
+        loop_turn(stage->loop, 10);
+    host_free(stage->host);
+    logs_close(stage->logs);
+    loop_free(stage->loop);
+    (void)nftw(stage->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    mem_free(stage);
     return 0;
 }
 
@@ -209,12 +209,12 @@ struct want {
     const char *text; /* whole body, or the message of a refusal */
 };
 
-static void check(struct world *world, const struct want *want)
+static void check(struct stage *stage, const struct want *want)
 {
     scoped_str target = {0};
     struct client_response res = {0};
     str_addf(&target, PODS "/%s", want->target);
-    get(world, str_text(&target), &res);
+    get(stage, str_text(&target), &res);
     const char *got = str_text(&res.body);
     scoped_json *doc = NULL;
     if (res.status != 200 && json_parse((struct sv){got, res.body.len}, &doc, NULL) == 0)
@@ -228,7 +228,7 @@ static void check(struct world *world, const struct want *want)
 
 static void test_refusals(void **state)
 {
-    struct world *world = *state;
+    struct stage *stage = *state;
     static const struct want WANTED[] = {
         {"none/log", 404, "pods \"none\" not found"},
         {"one/log", 400, "container \"c\" in pod \"one\" is waiting to start: ContainerCreating"},
@@ -261,26 +261,26 @@ static void test_refusals(void **state)
          "\"All\", \"Stderr\", \"Stdout\""},
     };
     for (size_t i = 0; i < ARRAY_LEN(WANTED); i++)
-        check(world, &WANTED[i]);
-    send(world, "PUT", PODS "/one/log", "{}", 405);
-    send(world, "DELETE", PODS "/one/log", "", 405);
-    set_status(world, "one",
+        check(stage, &WANTED[i]);
+    send(stage, "PUT", PODS "/one/log", "{}", 405);
+    send(stage, "DELETE", PODS "/one/log", "", 405);
+    set_status(stage, "one",
                "{'name':'c','restartCount':0,'image':'x','imageID':'','ready':false,"
                "'state':{'waiting':{'reason':'StartGate'}}}");
-    check(world, &(struct want){"one/log", 400,
+    check(stage, &(struct want){"one/log", 400,
                                 "container \"c\" in pod \"one\" is waiting to start: StartGate"});
-    set_status(world, "one", "{'name':'c','restartCount':0," RUNNING "}");
-    check(world, &(struct want){"one/log", 404, "log of container \"c\" in pod \"one\" not found"});
+    set_status(stage, "one", "{'name':'c','restartCount':0," RUNNING "}");
+    check(stage, &(struct want){"one/log", 404, "log of container \"c\" in pod \"one\" not found"});
 }
 
 static void test_text(void **state)
 {
-    struct world *world = *state;
-    struct log_name name = name_of(world, "one", "c", 1);
-    scoped_free char *path = begin_log(world, &name, "1\n22\n333\n");
+    struct stage *stage = *state;
+    struct log_name name = name_of(stage, "one", "c", 1);
+    scoped_free char *path = begin_log(stage, &name, "1\n22\n333\n");
     struct timespec when = {1767268800, 5000000};
     assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){when, when}, 0), 0);
-    set_status(world, "one", "{'name':'c','restartCount':0," RUNNING "}");
+    set_status(stage, "one", "{'name':'c','restartCount':0," RUNNING "}");
     static const struct want WANTED[] = {
         {"one/log", 200, "1\n22\n333\n"},
         {"one/log?container=c&stream=All", 200, "1\n22\n333\n"},
@@ -291,47 +291,47 @@ static void test_text(void **state)
         {"one/log?tailLines=1&timestamps=true", 200, "2026-01-01T12:00:00.005Z 333\n"},
     };
     for (size_t i = 0; i < ARRAY_LEN(WANTED); i++)
-        check(world, &WANTED[i]);
+        check(stage, &WANTED[i]);
 }
 
 static void test_lives(void **state)
 {
-    struct world *world = *state;
-    struct log_name first = name_of(world, "two", "a", 1), second = name_of(world, "two", "a", 2);
-    mem_free(begin_log(world, &first, "first\n"));
-    logs_end(world->logs, &first);
+    struct stage *stage = *state;
+    struct log_name first = name_of(stage, "two", "a", 1), second = name_of(stage, "two", "a", 2);
+    mem_free(begin_log(stage, &first, "first\n"));
+    logs_end(stage->logs, &first);
     const char *ended = "'lastState':{'terminated':{'exitCode':1}}";
     scoped_str status = {0};
     str_addf(&status,
              "{'name':'a','restartCount':0,'image':'x','imageID':'','ready':false,'state':"
              "{'waiting':{'reason':'CrashLoopBackOff'}},%s}",
              ended);
-    set_status(world, "two", str_text(&status));
-    check(world, &(struct want){"two/log?container=a", 200, "first\n"});
-    check(world, &(struct want){"two/log?container=a&previous=true", 200, "first\n"});
-    mem_free(begin_log(world, &second, "second\n"));
+    set_status(stage, "two", str_text(&status));
+    check(stage, &(struct want){"two/log?container=a", 200, "first\n"});
+    check(stage, &(struct want){"two/log?container=a&previous=true", 200, "first\n"});
+    mem_free(begin_log(stage, &second, "second\n"));
     str_clear(&status);
     str_addf(&status, "{'name':'a','restartCount':1," RUNNING ",%s}", ended);
-    set_status(world, "two", str_text(&status));
-    check(world, &(struct want){"two/log?container=a", 200, "second\n"});
-    check(world, &(struct want){"two/log?container=a&previous=true", 200, "first\n"});
+    set_status(stage, "two", str_text(&status));
+    check(stage, &(struct want){"two/log?container=a", 200, "second\n"});
+    check(stage, &(struct want){"two/log?container=a&previous=true", 200, "first\n"});
 }
 
 /* Follows until the container ends; text comes while it runs. */
 static void test_follow(void **state)
 {
-    struct world *world = *state;
-    struct log_name name = name_of(world, "marked", "b", 1);
-    scoped_free char *path = begin_log(world, &name, "begin\n");
-    set_status(world, "marked", "{'name':'b','restartCount':0," RUNNING "}");
+    struct stage *stage = *state;
+    struct log_name name = name_of(stage, "marked", "b", 1);
+    mem_free(begin_log(stage, &name, "begin\n"));
+    set_status(stage, "marked", "{'name':'b','restartCount':0," RUNNING "}");
     struct ask ask = {.req = {.target = PODS "/marked/log?follow=true"}};
-    ask_start(world, &ask);
+    ask_start(stage, &ask);
     for (int i = 0; i < 20; i++)
-        loop_turn(world->loop, 10);
+        loop_turn(stage->loop, 10);
     assert_false(ask.done);
-    mem_free(begin_log(world, &name, "end\n"));
-    logs_end(world->logs, &name);
-    ask_finish(world, &ask);
+    mem_free(begin_log(stage, &name, "end\n"));
+    logs_end(stage->logs, &name);
+    ask_finish(stage, &ask);
     assert_string_equal(str_text(&ask.res.body), "begin\nend\n");
     client_response_done(&ask.res);
 }
@@ -364,26 +364,26 @@ static void *run_verb(void *arg)
 
 static void test_verb_follows_two(void **state)
 {
-    struct world *world = *state;
-    add_pod(world, "both",
+    struct stage *stage = *state;
+    add_pod(stage, "both",
             "},'spec':{'containers':[{'name':'a','image':'x'},{'name':'b','image':'x'}]}}");
-    struct log_name names[] = {name_of(world, "both", "a", 1), name_of(world, "both", "b", 1)};
+    struct log_name names[] = {name_of(stage, "both", "a", 1), name_of(stage, "both", "b", 1)};
     for (size_t i = 0; i < 2; i++)
-        mem_free(begin_log(world, &names[i], "begin\n"));
-    set_status(world, "both",
+        mem_free(begin_log(stage, &names[i], "begin\n"));
+    set_status(stage, "both",
                "{'name':'a','restartCount':0," RUNNING "},{'name':'b','restartCount':0," RUNNING
                "}");
-    struct run run = {.server = mem_printf("unix:%s", host_socket(world->host))};
+    struct run run = {.server = mem_printf("unix:%s", host_socket(stage->host))};
     assert_int_equal(pthread_create(&run.ask.thread, NULL, run_verb, &run), 0);
     for (int round = 0; round < 20; round++) {
-        mem_free(begin_log(world, &names[round % 2], "more\n"));
-        loop_turn(world->loop, 10);
+        mem_free(begin_log(stage, &names[round % 2], "more\n"));
+        loop_turn(stage->loop, 10);
     }
     assert_false(run.ask.done);
-    logs_end(world->logs, &names[0]);
-    mem_free(begin_log(world, &names[1], "last"));
-    logs_end(world->logs, &names[1]);
-    ask_finish(world, &run.ask);
+    logs_end(stage->logs, &names[0]);
+    mem_free(begin_log(stage, &names[1], "last"));
+    logs_end(stage->logs, &names[1]);
+    ask_finish(stage, &run.ask);
     assert_int_equal(run.exit_code, 0);
     assert_string_equal(run.err, "");
     size_t lines[2] = {0};
@@ -404,17 +404,17 @@ static void test_verb_follows_two(void **state)
 /* More than any queue takes: nothing is lost on the way, and the server holds little of it. */
 static void test_much(void **state)
 {
-    struct world *world = *state;
-    struct log_name name = name_of(world, "marked", "a", 1);
+    struct stage *stage = *state;
+    struct log_name name = name_of(stage, "marked", "a", 1);
     scoped_str text = {0};
     while (text.len < (size_t)16 << 20)
         str_addf(&text, "this is byte number %zu of a log that goes on and on\n", text.len);
-    logs_set_limits(world->logs, &(struct logs_limits){64 << 20, 1});
-    mem_free(begin_log(world, &name, str_text(&text)));
-    logs_end(world->logs, &name);
-    set_status(world, "marked", "{'name':'a','restartCount':0," RUNNING "}");
+    logs_set_limits(stage->logs, &(struct logs_limits){64 << 20, 1});
+    mem_free(begin_log(stage, &name, str_text(&text)));
+    logs_end(stage->logs, &name);
+    set_status(stage, "marked", "{'name':'a','restartCount':0," RUNNING "}");
     struct client_response res = {0};
-    get(world, PODS "/marked/log?container=a&follow=true", &res);
+    get(stage, PODS "/marked/log?container=a&follow=true", &res);
     assert_int_equal(res.status, 200);
     assert_int_equal(res.body.len, text.len);
     assert_memory_equal(res.body.data, text.data, text.len);
@@ -423,9 +423,9 @@ static void test_much(void **state)
 
 static void test_discovery(void **state)
 {
-    struct world *world = *state;
+    struct stage *stage = *state;
     struct client_response res = {0};
-    get(world, "/api/v1", &res);
+    get(stage, "/api/v1", &res);
     assert_non_null(strstr(str_text(&res.body),
                            "{\"name\":\"pods/log\",\"singularName\":\"\",\"namespaced\":true,"
                            "\"kind\":\"Pod\",\"verbs\":[\"get\"]}"));
@@ -435,14 +435,14 @@ static void test_discovery(void **state)
 /* A stop of the server ends those who follow. Last: nothing is served after it. */
 static void test_stop_ends_followers(void **state)
 {
-    struct world *world = *state;
+    struct stage *stage = *state;
     struct ask ask = {.req = {.target = PODS "/one/log?follow=true"}};
-    ask_start(world, &ask);
+    ask_start(stage, &ask);
     for (int i = 0; i < 20; i++)
-        loop_turn(world->loop, 10);
+        loop_turn(stage->loop, 10);
     assert_false(ask.done);
-    host_stop(world->host, on_stopped, world);
-    ask_finish(world, &ask);
+    host_stop(stage->host, on_stopped, stage);
+    ask_finish(stage, &ask);
     assert_string_equal(str_text(&ask.res.body), "1\n22\n333\n");
     client_response_done(&ask.res);
 }
@@ -459,5 +459,5 @@ int main(void)
         cmocka_unit_test(test_discovery),
         cmocka_unit_test(test_stop_ends_followers),
     };
-    return cmocka_run_group_tests(tests, open_world, close_world);
+    return cmocka_run_group_tests(tests, open_stage, close_stage);
 }

@@ -362,6 +362,102 @@ static void test_quote(void **state)
     }
 }
 
+static void test_identical(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool identical;
+    } rows[] = {
+        {"1", "1", true},
+        {"-1", "-1", true},
+        {"1", "1.0", false},
+        {"0.0", "-0.0", false},
+        {"1.5", "1.5", true},
+        {"-1", "18446744073709551615", false}, /* the same bits */
+        {"null", "false", false},
+        {"true", "false", false},
+        {"\"\\u0061\"", "\"a\"", true},
+        {"\"ab\"", "\"ac\"", false},
+        {"\"1\"", "1", false},
+        {"\"\"", "[]", false},
+        {"[]", "{}", false},
+        {"{}", "{}", true},
+        {"[1,[2,{}],\"x\"]", "[1,[2,{}],\"x\"]", true},
+        {"[1,[2,{}],\"x\"]", "[1,[2,[]],\"x\"]", false},
+        {"[1,2]", "[1,2,3]", false},
+        {"{\"a\":{\"b\":[]},\"c\":1}", "{\"a\":{\"b\":[]},\"c\":1}", true},
+        {"{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", false}, /* equal, written differently */
+        {"{\"a\":1}", "{\"b\":1}", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        scoped_json_mut *a = parse(rows[i].a);
+        scoped_json *b = NULL;
+        assert_int_equal(json_parse(sv_of(rows[i].b), &b, NULL), 0);
+        if (json_mut_identical(a->root, b->root) != rows[i].identical)
+            fail_msg("%s and %s", rows[i].a, rows[i].b);
+    }
+    scoped_json_mut *doc = yyjson_mut_doc_new(NULL);
+    scoped_json *five = NULL;
+    assert_int_equal(json_parse(SV("5"), &five, NULL), 0);
+    assert_true(json_mut_identical(yyjson_mut_sint(doc, 5), five->root));
+    assert_true(json_mut_identical(NULL, NULL));
+    assert_false(json_mut_identical(NULL, five->root));
+    assert_false(json_mut_identical(yyjson_mut_null(doc), NULL));
+}
+
+static void test_borrow(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":[1,\"x\",[],{}],\"b\":{\"c\":null},\"d\":\"y\"}";
+    scoped_json *view = NULL;
+    assert_int_equal(json_parse(sv_of(text), &view, NULL), 0);
+    scoped_json_mut *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *copy = json_mut_borrow(doc, view->root);
+    assert_written(copy, text);
+    json_mut_set(doc, copy, "b.e", yyjson_mut_int(doc, 2));
+    assert_true(yyjson_mut_arr_add_int(doc, yyjson_mut_obj_get(copy, "a"), 3));
+    json_mut_put(doc, copy, "d", NULL);
+    assert_written(copy, "{\"a\":[1,\"x\",[],{},3],\"b\":{\"c\":null,\"e\":2}}");
+    assert_null(json_mut_borrow(doc, NULL));
+}
+
+static void test_alias(void **state)
+{
+    (void)state;
+    scoped_json_mut *doc = parse("{\"a\":{\"b\":[1,2]},\"e\":{},\"n\":1}");
+    scoped_json_mut *other = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *a = yyjson_mut_obj_get(doc->root, "a");
+    yyjson_mut_val *alias = json_mut_alias(other, a);
+    assert_true(json_mut_is_one(a, alias));
+    assert_true(json_mut_equal(a, alias));
+    assert_written(alias, "{\"b\":[1,2]}");
+    yyjson_mut_val *copy = yyjson_mut_val_mut_copy(other, a);
+    assert_false(json_mut_is_one(a, copy));
+    assert_true(json_mut_equal(a, copy));
+    yyjson_mut_val *n = yyjson_mut_obj_get(doc->root, "n");
+    assert_true(json_mut_equal(n, json_mut_alias(other, n)));
+    /* Two empty ones have the same items without being one: they are equal all the same. */
+    yyjson_mut_val *e = yyjson_mut_obj_get(doc->root, "e");
+    assert_true(json_mut_equal(e, json_mut_alias(other, e)));
+    assert_false(json_mut_equal(e, yyjson_mut_arr(other)));
+}
+
+/* Keys that the quick look at an object cannot tell apart, none of them there twice, then one. */
+static void test_keys_of_one_look(void **state)
+{
+    (void)state;
+    scoped_json *doc = NULL;
+    assert_int_equal(json_parse(SV("{\"aXbXc\":1,\"aYbYc\":1,\"a\":{\"aXbXc\":1}}"), &doc, NULL),
+                     0);
+    struct err err = {0};
+    yyjson_mut_doc *mut = NULL;
+    assert_int_equal(json_parse_mut(SV("{\"aXbXc\":1,\n\"aYbYc\":1, \"aXbXc\":1}"), &mut, &err),
+                     -EINVAL);
+    assert_string_equal(err.text, "line 2, column 12: key 'aXbXc' is there twice");
+    assert_int_equal(json_parse_mut(SV("{\"\":1,\"\":1}"), &mut, &err), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +474,10 @@ int main(void)
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_write_replaces_what_json_cannot_say),
         cmocka_unit_test(test_quote),
+        cmocka_unit_test(test_identical),
+        cmocka_unit_test(test_borrow),
+        cmocka_unit_test(test_alias),
+        cmocka_unit_test(test_keys_of_one_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,9 +167,26 @@ static void test_memory(void **state)
     assert_string_equal(moved, "a/1");
 }
 
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const uint64_t numbers[] = {0, 9, 10, 18446744073709551615u};
+    scoped_str out = {0};
+    str_room(&out, 100);
+    const char *data = out.data;
+    assert_string_equal(str_text(&out), "");
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        str_addu(&out, numbers[i]);
+        str_addc(&out, ' ');
+    }
+    assert_string_equal(out.data, "0 9 10 18446744073709551615 ");
+    assert_ptr_equal(out.data, data); /* there was room */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_building),
         cmocka_unit_test(test_reserve_and_take),
         cmocka_unit_test(test_views),

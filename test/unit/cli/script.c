@@ -93,6 +93,7 @@ static int play(const struct scene *scene, struct server *server, FILE *streams[
                       .out = streams[1],
                       .err = streams[2],
                       .fixed_now = SCENE_NOW,
+                      .terminal = scene->terminal,
                       .remote = {server_call, server_stream, server_close, server, "unix:/x"}};
     int exit_code = cli_main(&cli, argc, argv);
     cli_done(&cli);

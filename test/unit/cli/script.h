@@ -24,6 +24,7 @@ struct scene {
     const char *out; /* whole; NULL: any */
     const char *err; /* whole; NULL: any */
     const char *in;  /* standard input */
+    bool terminal;   /* standard output is one */
 };
 
 /* The time of all scenes. */

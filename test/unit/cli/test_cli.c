@@ -202,6 +202,87 @@ static const struct scene READS[] = {
      "",
      NULL,
      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatta: {}\n"},
+    {"validate warns",
+     {"validate", "-"},
+     {{0}},
+     0,
+     "-: 2 objects are valid\n",
+     "-:5:3: warning: spec.containers: no container has a probe or tells on a socket that it is "
+     "ready: each counts as ready once it runs, so only maxRate can throttle it\n"
+     "    hint: add a readinessProbe, or the annotation muster.dev/notify\n"
+     "-:16:19: warning: spec.template.spec.containers: no container has a probe or tells on a "
+     "socket "
+     "that it is ready: each counts as ready once it runs, so only maxRate can throttle it\n"
+     "    hint: add a readinessProbe, or the annotation muster.dev/notify\n",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n"
+     "    command: [a]\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: b}\nspec:\n"
+     "  template:\n    spec:\n      restartPolicy: Never\n      containers: [{name: c, command: "
+     "[x]}]\n"},
+    {"validate does not warn of signals",
+     {"validate", "-"},
+     {{0}},
+     0,
+     "-: 3 objects are valid\n",
+     "",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {muster.dev/notify: b}}\n"
+     "spec: {containers: [{name: a, command: [x]}, {name: b, command: [x]}]}\n"
+     "---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n"
+     "spec: {containers: [{name: a, command: [x], livenessProbe: {tcpSocket: {port: 1}}}]}\n"
+     "---\napiVersion: v1\nkind: Pod\nmetadata: {name: c}\n"
+     "spec: {containers: [{name: a, command: [x]}], initContainers: [{name: s, command: [x], "
+     "restartPolicy: Always, startupProbe: {exec: {command: [x]}}}]}\n"},
+    {"validate warns scripts",
+     {"validate", "-o", "json", "-"},
+     {{0}},
+     0,
+     "{\"files\":[{\"file\":\"-\",\"objects\":1,\"valid\":true,\"errors\":[],\"warnings\":[{"
+     "\"line\":4,\"column\":20,\"message\":\"spec.containers: no container has a probe or tells on "
+     "a socket that it is ready: each counts as ready once it runs, so only maxRate can throttle "
+     "it\",\"hint\":\"add a readinessProbe, or the annotation muster.dev/notify\"}]}]}\n",
+     "",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, command: "
+     "[x]}]}\n"},
+    {"validate plans",
+     {"validate", "--plan", "-"},
+     {{0}},
+     0,
+     "-: 2 objects are valid\n"
+     "pod/shop starts in 5 steps:\n"
+     "  1. setup (init)\n"
+     "  2. proxy (sidecar)\n"
+     "  3. database, cache\n"
+     "  4. web (after database, cache started), report (after database completed)\n"
+     "  5. edge (after web)\n",
+     NULL,
+     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: shop\n  annotations:\n"
+     "    muster.dev/depends-on: '{\"edge\":[\"web\"],\"report\":[\"database:completed\"]}'\n"
+     "spec:\n  initContainers:\n  - {name: setup, command: [x]}\n"
+     "  - {name: proxy, command: [x], restartPolicy: Always}\n  containers:\n"
+     "  - {name: edge, command: [x]}\n"
+     "  - name: web\n    command: [x]\n    dependsOn: [{name: database}, {name: cache, condition: "
+     "started}]\n"
+     "  - {name: database, command: [x]}\n  - {name: cache, command: [x]}\n"
+     "  - {name: report, command: [x]}\n---\n"
+     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"},
+    {"validate plans for scripts",
+     {"validate", "--plan", "-o", "json", "-"},
+     {{0}},
+     0,
+     "{\"files\":[{\"file\":\"-\",\"objects\":1,\"valid\":true,\"errors\":[],\"warnings\":[],"
+     "\"plan\":[{\"kind\":\"Job\",\"name\":\"j\",\"steps\":[[\"b\"],[\"a\"]]}]}]}\n",
+     "",
+     "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    spec:\n"
+     "      restartPolicy: Never\n      containers:\n"
+     "      - {name: a, command: [x], dependsOn: [{name: b}]}\n"
+     "      - {name: b, command: [x], readinessProbe: {tcpSocket: {port: 1}}}\n"},
+    {"validate plans nothing that is wrong",
+     {"validate", "--plan", "-"},
+     {{0}},
+     1,
+     "",
+     NULL,
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, command: [x], "
+     "dependsOn: [{name: a}]}]}\n"},
     {"validate for scripts",
      {"validate", "-o", "json", "-"},
      {{0}},

@@ -164,14 +164,17 @@ static inline struct start_pod *kit_add(struct kit *kit, const struct start_cont
     {                                                                                              \
         .name = letter, .role = START_MAIN, ##__VA_ARGS__                                          \
     }
-#define PROBE(...)                                                                                 \
+#define PROBE(ms, grace)                                                                           \
     {                                                                                              \
-        .is_set = true, .period_ms = 10 * SECOND, .success_threshold = 1, .failure_threshold = 3,  \
-        .grace_ms = -1, ##__VA_ARGS__                                                              \
+        .is_set = true, .period_ms = ms, .success_threshold = 1, .failure_threshold = 3,           \
+        .grace_ms = grace                                                                          \
     }
-#define STARTUP(...) .probes[PROBE_STARTUP] = PROBE(__VA_ARGS__)
-#define READINESS(...) .probes[PROBE_READINESS] = PROBE(__VA_ARGS__)
-#define LIVENESS(...) .probes[PROBE_LIVENESS] = PROBE(__VA_ARGS__)
+#define STARTUP_AT(ms, grace) .probes[PROBE_STARTUP] = PROBE(ms, grace)
+#define READINESS_AT(ms, grace) .probes[PROBE_READINESS] = PROBE(ms, grace)
+#define LIVENESS_AT(ms, grace) .probes[PROBE_LIVENESS] = PROBE(ms, grace)
+#define STARTUP STARTUP_AT(10 * SECOND, -1)
+#define READINESS READINESS_AT(10 * SECOND, -1)
+#define LIVENESS LIVENESS_AT(10 * SECOND, -1)
 #define NOTIFY .has_notify = true
 #define IMAGE .has_image = true
 #define TIMEOUT(ms) .start_timeout_ms = ms

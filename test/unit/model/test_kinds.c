@@ -153,6 +153,28 @@ static void test_tables(void **state)
     (void)state;
     for (size_t i = 0; KINDS[i] != NULL; i++)
         check_type_table(KINDS[i]->type, 32);
+    for (size_t i = 0; READINGS[i] != NULL; i++)
+        check_type_table(READINGS[i]->type, 32);
+}
+
+/* They share plurals with stored kinds and are found by their address only. */
+static void test_readings(void **state)
+{
+    size_t served = 0;
+    (void)state;
+    while (kind_served(served) != NULL)
+        served++;
+    for (size_t i = 0; KINDS[i] != NULL; i++, served--)
+        assert_false(kind_is_reading(KINDS[i]));
+    for (size_t i = 0; READINGS[i] != NULL; i++, served--) {
+        const struct kind *kind = READINGS[i];
+        assert_true(kind_is_reading(kind));
+        assert_ptr_equal(kind_of_resource(kind->group, kind->version, kind->plural), kind);
+        assert_null(kind_of(kind->group, kind->version, kind->name));
+        assert_false(kind_is_reading(kind_of_word(kind->plural, NULL)));
+        assert_true(str_ends(kind->type->name, kind->name));
+    }
+    assert_int_equal(served, 0);
 }
 
 static void test_kinds(void **state)
@@ -183,6 +205,7 @@ int main(void)
         cmocka_unit_test(test_lookup),      cmocka_unit_test(test_words),
         cmocka_unit_test(test_api_version), cmocka_unit_test(test_category),
         cmocka_unit_test(test_tables),      cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_readings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

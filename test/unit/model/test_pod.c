@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kindtest.h"
+#include "model/podnotes.h"
 #include "model/podspec.h"
 
 #define POD(spec) "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p'},'spec':" spec "}"
+/* Containers i (init), a, b and c, and one annotation, where Q is a quote. */
+#define NOTED(key, text, a_more)                                                                   \
+    "{'metadata':{'name':'p','annotations':{'muster.dev/" key "':'" text "'}},'spec':{"            \
+    "'initContainers':[{'name':'i','image':'i'}],'containers':[{'name':'a','image':'i'" a_more     \
+    "},{'name':'b','image':'i'},{'name':'c','image':'i'}]}}"
+#define DEPENDS_ON "metadata.annotations[muster.dev/depends-on]: Invalid value: "
+#define Q "\\\""
 #define ONE_CONTAINER(more) POD("{'containers':[{'name':'a','image':'i:1'" more "}]}")
 
 /* ---- manifests as people write them ---- */
@@ -59,6 +67,15 @@ static const char *const REAL[] = {
         "'completed'}]},{'name':'b','image':'i','dependsOn':[{'name':'a','condition':'started'},"
         "{'name':'side'}]},{'name':'a','image':'i'}],'initContainers':[{'name':'side','image':'i',"
         "'restartPolicy':'Always'}]}"),
+    ONE_CONTAINER(",'startTimeout':'1m30s'"),
+    ONE_CONTAINER(",'startTimeout':'0s'"),
+    NOTED("notify", "true", ""),
+    NOTED("notify", "a, c", ""),
+    NOTED("notify", "", ""),
+    NOTED("watchdog", "30s", ""),
+    NOTED("depends-on", "{}", ""),
+    NOTED("depends-on", "{" Q "a" Q ":[" Q "b" Q "," Q "i:completed" Q "]}",
+          ",'dependsOn':[{'name':'c'},{'name':'b'}]"),
 };
 
 static void test_real_manifests_pass(void **state)
@@ -199,6 +216,56 @@ static const struct wrong {
          "{'name':'b','image':'i'}]}"),
      "spec.containers[0].dependsOn[0].condition: Unsupported value: \"Ready\": supported values: "
      "\"ready\", \"completed\", \"started\" | did you mean \"ready\"?"},
+    {ONE_CONTAINER(",'startTimeout':'-1s'"),
+     "spec.containers[0].startTimeout: Invalid value: \"-1s\": must not be negative | 0s is without "
+     "limit"},
+    {ONE_CONTAINER(",'startTimeout':'soon'"),
+     "spec.containers[0].startTimeout: Invalid value: \"soon\": must be a duration such as 90s, 5m "
+     "or 1h30m"},
+    /* annotations */
+    {NOTED("notify", "a,bb", ""),
+     "metadata.annotations[muster.dev/notify]: Invalid value: \"a,bb\": bb: not found | did you "
+     "mean \"b\"?"},
+    {NOTED("notify", "yes", ""),
+     "metadata.annotations[muster.dev/notify]: Invalid value: \"yes\": yes: not found"},
+    {NOTED("watchdog", "soon", ""),
+     "metadata.annotations[muster.dev/watchdog]: Invalid value: \"soon\": must be a duration such as "
+     "30s or 1m"},
+    {NOTED("watchdog", "-1s", ""),
+     "metadata.annotations[muster.dev/watchdog]: Invalid value: \"-1s\": must be a duration such as "
+     "30s or 1m"},
+    {NOTED("depends-on", "a: b", ""), DEPENDS_ON "\"a: b\": ..."},
+    {NOTED("depends-on", "[]", ""),
+     DEPENDS_ON "\"[]\": must be a JSON object | for example "
+     "{\"web\":[\"database\",\"setup:completed\"]}"},
+    {NOTED("depends-on", "{" Q "a" Q ":" Q "b" Q "}", ""),
+     DEPENDS_ON "\"{\\\"a\\\":\\\"b\\\"}\": a: must be a list of containers"},
+    {NOTED("depends-on", "{" Q "a" Q ":[1]}", ""),
+     DEPENDS_ON "\"{\\\"a\\\":[1]}\": a: must be a list of containers"},
+    {NOTED("depends-on", "{" Q "web" Q ":[]}", ""),
+     DEPENDS_ON "\"{\\\"web\\\":[]}\": web: not found"},
+    {NOTED("depends-on", "{" Q "a" Q ":[" Q "bb" Q "]}", ""),
+     DEPENDS_ON "\"{\\\"a\\\":[\\\"bb\\\"]}\": a: bb: not found | did you mean \"b\"?"},
+    {NOTED("depends-on", "{" Q "a" Q ":[" Q "b:done" Q "]}", ""),
+     DEPENDS_ON "\"{\\\"a\\\":[\\\"b:done\\\"]}\": a: b:done: the condition must be ready, completed "
+     "or started"},
+    {NOTED("depends-on", "{" Q "a" Q ":[" Q "a" Q "]}", ""),
+     DEPENDS_ON "\"{\\\"a\\\":[\\\"a\\\"]}\": a: a: a container cannot wait for itself"},
+    {NOTED("depends-on", "{" Q "i" Q ":[" Q "a" Q "]}", ""),
+     DEPENDS_ON "\"{\\\"i\\\":[\\\"a\\\"]}\": i: a: an init container cannot wait for a container that "
+     "starts after it"},
+    {NOTED("depends-on", "{" Q "a" Q ":[" Q "b" Q "," Q "b:started" Q "]}", ""),
+     DEPENDS_ON "\"{\\\"a\\\":[\\\"b\\\",\\\"b:started\\\"]}\": a: b:started: named twice"},
+    {NOTED("depends-on", "{" Q "a" Q ":[" Q "b:started" Q "]}", ",'dependsOn':[{'name':'b'}]"),
+     DEPENDS_ON "\"{\\\"a\\\":[\\\"b:started\\\"]}\": a: b:started: dependsOn has another condition"},
+    {NOTED("depends-on", "{" Q "b" Q ":[" Q "a" Q "]}", ",'dependsOn':[{'name':'b'}]"),
+     DEPENDS_ON "\"{\\\"b\\\":[\\\"a\\\"]}\": dependency cycle: a -> b -> a | take one of these "
+     "dependencies away"},
+    /* a circle of fields is not reported again for the annotation */
+    {"{'metadata':{'name':'p','annotations':{'muster.dev/depends-on':'{" Q "c" Q ":[" Q "a" Q
+     "]}'}},'spec':{'containers':[{'name':'a','image':'i','dependsOn':[{'name':'b'}]},{'name':'b',"
+     "'image':'i','dependsOn':[{'name':'a'}]},{'name':'c','image':'i'}]}}",
+     "spec.containers[0].dependsOn: Invalid value: \"a\": dependency cycle: a -> b -> a"},
     /* metadata */
     {"{'metadata':{'name':'p','labels':{'a':'b c'}},'spec':{'containers':[{'name':'a','image':"
      "'i'}]}}",
@@ -583,11 +650,95 @@ static void test_meta_view(void **state)
     assert_null(meta.annotations);
 }
 
+/* ---- what annotations say ---- */
+
+static void test_notes(void **state)
+{
+    static const struct {
+        const char *value, *container;
+        bool notifies;
+    } NOTIFY[] = {
+        {"true", "a", true}, {"false", "a", false}, {"a,b", "b", true},    {"a, b ", "b", true},
+        {"a,b", "c", false}, {"", "a", false},      {" true ", "c", true}, {"true,a", "c", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(NOTIFY); i++) {
+        scoped_free char *text = mem_printf(
+            "{\"metadata\":{\"annotations\":{\"muster.dev/notify\":\"%s\"}}}", NOTIFY[i].value);
+        scoped_json *doc = NULL;
+        assert_int_equal(json_parse(sv_of(text), &doc, NULL), 0);
+        yyjson_val *root = yyjson_doc_get_root(doc);
+        assert_int_equal(podnotes_notifies(root, NOTIFY[i].container), NOTIFY[i].notifies);
+    }
+}
+
+static void expect_needs(struct podnotes *notes, yyjson_val *container, const char *want)
+{
+    static const char *const NAMES[] = {"ready", "completed", "started"};
+    size_t n = 0;
+    const struct podnotes_need *needs = podnotes_needs(notes, container, &n);
+    scoped_str got = {0};
+    for (size_t i = 0; i < n; i++)
+        str_addf(&got, "%s:%s ", needs[i].name, NAMES[needs[i].condition]);
+    assert_string_equal(str_text(&got), want);
+}
+
+static void test_needs(void **state)
+{
+    (void)state;
+    scoped_json_mut *doc = kt_parse(
+        NOTED("depends-on",
+              "{" Q "a" Q ":[" Q "b" Q "," Q "i:completed" Q "]," Q "b" Q ":[" Q "c:started" Q "]}",
+              ",'dependsOn':[{'name':'c','condition':'started'},{'name':'b'}]"));
+    scoped_json *read = yyjson_mut_doc_imut_copy(doc, NULL);
+    yyjson_val *root = yyjson_doc_get_root(read);
+    yyjson_val *containers = json_at(root, "spec.containers");
+    struct podnotes notes;
+    podnotes_open(&notes, root);
+    expect_needs(&notes, yyjson_arr_get(containers, 0), "c:started b:ready i:completed ");
+    expect_needs(&notes, yyjson_arr_get(containers, 1), "c:started ");
+    expect_needs(&notes, yyjson_arr_get(containers, 2), "");
+    podnotes_close(&notes);
+    podnotes_open(&notes, yyjson_arr_get(containers, 0)); /* no annotations at all */
+    expect_needs(&notes, yyjson_arr_get(containers, 0), "c:started b:ready ");
+    podnotes_close(&notes);
+}
+
+/* The status that our nodes write beyond Kubernetes'. */
+static void test_lifecycle(void **state)
+{
+    static const struct wrong ROWS[] = {
+        {"'state':'starting','since':'2026-01-02T03:04:05.123456Z','generation':2,'reason':'x',"
+         "'message':'y','nextStart':'2026-01-02T03:04:05Z','moves':[{'state':'pending','at':"
+         "'2026-01-02T03:04:05.000001Z'}]",
+         NULL},
+        {"'state':'running'",
+         "status.containerStatuses[0].lifecycle.state: Unsupported value: \"running\": ..."},
+        {"'moves':[{'state':'started'}]", "status.containerStatuses[0].lifecycle.moves[0].state: "
+                                          "Unsupported value: \"started\": ..."},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        scoped_free char *text = mem_printf(
+            "{'metadata':{'name':'p'},'spec':{'containers':[{'name':'a','image':'i'}]},'status':"
+            "{'containerStatuses':[{'name':'a','lifecycle':{%s}}]}}",
+            ROWS[i].object);
+        scoped_json_mut *doc = kt_parse(text);
+        struct findings findings = {0};
+        kt_check(&KIND_POD, doc, NULL, &findings);
+        kt_expect(text, &findings, ROWS[i].want);
+        findings_done(&findings);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real_manifests_pass),
         cmocka_unit_test(test_wrong_ones_are_found),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_needs),
+        cmocka_unit_test(test_lifecycle),
         cmocka_unit_test(test_wrong_types_do_not_crash),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_short_forms_are_made_long),

@@ -54,7 +54,7 @@ static void test_asks(void **state)
     (void)state;
     struct kit kit;
     kit_open(&kit, NULL);
-    scoped_free char *path = four_lines(&kit);
+    mem_free(four_lines(&kit));
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < ARRAY_LEN(ASKS); i++) {
             scoped_str text = {0};

@@ -240,12 +240,12 @@ static void live(const char *dir, const struct death *death)
 {
     struct kit kit = {.dir = (char *)dir};
     struct err err = {0};
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
-        _exit(2);
-    (void)raise(SIGSTOP);
     if (loop_new(&kit.loop, &err) < 0 || logs_open(kit.loop, dir, &kit.logs, &err) < 0)
         _exit(3);
     kit_limits(&kit, DEATH_BYTES, death->files);
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+        _exit(2);
+    (void)raise(SIGSTOP);
     mem_free(kit_begin(&kit, 1));
     while (!TAILQ_EMPTY(&kit.logs->rotations))
         loop_turn(kit.loop, 0);
@@ -285,6 +285,14 @@ static void check_kept(struct kit *kit, const struct death *death, const struct 
         fail_msg("killed after %d steps: %zu of %zu bytes", death->steps, text.len, all->len);
 }
 
+static void whole_life(struct kit *kit, const struct death *death)
+{
+    kit_open_logs(kit);
+    kit_limits(kit, DEATH_BYTES, death->files);
+    mem_free(kit_begin(kit, 1));
+    kit_settle(kit);
+}
+
 /* A first life makes some files, the second one is killed, the third must find all in order. */
 static bool die_once(const struct death *death)
 {
@@ -298,14 +306,12 @@ static bool die_once(const struct death *death)
     add_lines(&all, 0, 1100);
     size_t first = DEATH_BYTES * 5 / 2, second = DEATH_BYTES * 3 / 2;
     append(path, all.data, first);
-    assert_true(kill_after(kit.dir, death, INT32_MAX));
+    whole_life(&kit, death);
+    kit_close_logs(&kit);
     append(path, all.data + first, second);
     all.len = first + second;
     bool survived = kill_after(kit.dir, death, death->steps);
-    kit_open_logs(&kit);
-    kit_limits(&kit, DEATH_BYTES, death->files);
-    mem_free(kit_begin(&kit, 1));
-    kit_settle(&kit);
+    whole_life(&kit, death);
     check_kept(&kit, death, &all);
     scoped_free char *fresh = mem_printf("%s.new", path);
     assert_false(file_exists(fresh));
@@ -317,7 +323,7 @@ static void die_often(struct death death, int stride)
 {
     while (!die_once(&death))
         death.steps += stride;
-    assert_true(death.steps > 100);
+    assert_true(death.steps > 80);
 }
 
 /* What was copied, shifted or freed when the supervisor was killed is neither lost nor doubled. */
@@ -325,8 +331,8 @@ static void test_killed_at_each_step(void **state)
 {
     (void)state;
     die_often((struct death){.files = 4}, 2); /* into a call, out of it */
-    die_often((struct death){.files = 4, .alike = true}, 6);
-    die_often((struct death){.files = 2}, 6);
+    die_often((struct death){.files = 4, .alike = true}, 10);
+    die_often((struct death){.files = 2}, 10);
 }
 
 static void test_killed_with_holes(void **state)
@@ -335,7 +341,7 @@ static void test_killed_with_holes(void **state)
     struct statfs fs;
     if (statfs("/dev/shm", &fs) < 0 || fs.f_type != TMPFS)
         skip();
-    die_often((struct death){.parent = "/dev/shm", .files = 4}, 6);
+    die_often((struct death){.parent = "/dev/shm", .files = 4}, 10);
 }
 
 /* ---- state and marks ---- */
@@ -456,7 +462,7 @@ static size_t count_descriptors(void)
 static void test_thousands(void **state)
 {
     (void)state;
-    enum { FILES = 5000 };
+    enum { FILES = 3000 };
     struct kit kit;
     kit_open(&kit, NULL);
     size_t before = count_descriptors();

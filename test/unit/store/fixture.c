@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 struct memory_row {
     struct disk_row row;
@@ -185,6 +186,16 @@ struct write *write_of(enum write_op op, const struct kind *kind, const char *ns
     return write;
 }
 
+/* However it was put together: the text and the view say the same. */
+static void assert_whole(const struct obj *obj)
+{
+    scoped_str text = {0};
+    json_write_val(obj->root, &text);
+    assert_string_equal(obj->json->data, str_text(&text));
+    if (obj->meta.resource_version != NULL)
+        assert_int_equal(strtoull(obj->meta.resource_version, NULL, 10), obj->revision);
+}
+
 static void on_done(void *arg, struct write_result *result)
 {
     struct outcome *outcome = arg;
@@ -196,6 +207,8 @@ static void on_done(void *arg, struct write_result *result)
                    str_text(&result->status.message));
     (void)snprintf(outcome->warnings, sizeof(outcome->warnings), "%s", str_text(&result->warnings));
     outcome->obj = result->obj ? obj_ref(result->obj) : NULL;
+    if (result->obj != NULL)
+        assert_whole(result->obj);
     outcome->created = result->created;
     outcome->removed = result->removed;
     outcome->unchanged = result->unchanged;

@@ -70,6 +70,25 @@ static void test_order(void **state)
     cache_free(cache);
 }
 
+static void test_names(void **state)
+{
+    (void)state;
+    struct cache *cache = cache_new();
+    put(cache, "a", "bc", "1", "");
+    put(cache, "ab", "c", "2", "");
+    assert_string_equal(cache_get(cache, &KIND_POD, "a", "bc")->meta.uid, "1");
+    assert_string_equal(cache_get(cache, &KIND_POD, "ab", "c")->meta.uid, "2");
+    assert_null(cache_get(cache, &KIND_POD, "abc", ""));
+    assert_null(cache_get(cache, &KIND_POD, NULL, "abc"));
+    assert_null(cache_get(cache, &KIND_JOB, "a", "bc"));
+    char longest[2048];
+    memset(longest, 'x', sizeof(longest));
+    longest[sizeof(longest) - 1] = '\0';
+    assert_null(cache_get(cache, &KIND_POD, "a", longest));
+    assert_null(cache_get(cache, &KIND_POD, longest, "bc"));
+    cache_free(cache);
+}
+
 static void test_behind_what_is_not_there(void **state)
 {
     (void)state;
@@ -199,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_behind_what_is_not_there),
         cmocka_unit_test(test_replace_and_remove),
         cmocka_unit_test(test_owners),

@@ -85,6 +85,32 @@ static void log_change(void *arg, struct change *change)
     vec_push(&log->types, change->type);
 }
 
+/* Whoever has much to write does not keep the disk waiting until all of it is decided. */
+static void test_many_writes_are_not_waited_for(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct outcome outcomes[150];
+    bench_open(&bench);
+    for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
+        scoped_free char *name = mem_printf("c%zu", i);
+        submit(&bench, creation(name), &outcomes[i]);
+        assert_int_equal(bench.disk.is_busy, i >= 63);
+    }
+    assert_int_equal(bench.disk.batch.len, 64);
+    bench_commit(&bench, 0);
+    assert_int_equal(outcomes[63].calls, 1);
+    assert_int_equal(outcomes[64].calls, 0);
+    assert_int_equal(bench.disk.batch.len, 86);
+    bench_settle(&bench);
+    for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
+        assert_int_equal(outcomes[i].calls, 1);
+        assert_int_equal(outcomes[i].obj->revision, 5 + i);
+        outcome_done(&outcomes[i]);
+    }
+    bench_close(&bench);
+}
+
 static void test_refused_batch(void **state)
 {
     (void)state;
@@ -289,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_after_commit),
         cmocka_unit_test(test_group_commit),
+        cmocka_unit_test(test_many_writes_are_not_waited_for),
         cmocka_unit_test(test_refused_batch),
         cmocka_unit_test(test_answers_wait_for_what_they_saw),
         cmocka_unit_test(test_refusals_at_once),

@@ -312,6 +312,56 @@ STORY(unknown_fields,
     {WRITE_PATCH, CM, "c", "{'metadata':{'lables':{}}}", 400, .say = "metadata.lables",
      .validation = VALIDATE_STRICT})
 
+STORY(unknown_fields_are_told_again,
+    {WRITE_CREATE, CM, "", "{'metadata':{'name':'a'},'data':{'x':'1'},'dada':{}}", 0, "created",
+     .say = "dada", .validation = VALIDATE_WARN},
+    {WRITE_UPDATE, CM, "a", "{'metadata':{'labels':{'l':'1'}},'data':{'x':'1'},'dada':{}}", 0,
+     "changed dada={}", .say = "dada", .validation = VALIDATE_WARN},
+    {WRITE_UPDATE, CM, "a", "{'metadata':{'labels':{'l':'1'}},'data':{'x':'1'},'dada':{}}", 400,
+     .say = "dada", .validation = VALIDATE_STRICT},
+    {WRITE_UPDATE, CM, "a", "{'metadata':{'labels':{'l':'2'}},'data':{'x':'1'}}", 0, "dada!",
+     .validation = VALIDATE_STRICT},
+    {WRITE_UPDATE, CM, "a", "{'metadata':{'labels':{'l':'3'}},'data':{'x':'1'},'dada':{}}", 0,
+     "dada={}", .validation = VALIDATE_IGNORE},
+    {WRITE_PATCH, CM, "a", "{'metadata':{'labels':{'l':'4'}}}", 400, .say = "dada",
+     .validation = VALIDATE_STRICT},
+    {WRITE_PATCH, CM, "a", "{'dada':null}", 0, "dada!", .validation = VALIDATE_STRICT},
+    {WRITE_PATCH, CM, "a", "{'metadata':{'labels':{'l':'5'}}}", 0, "metadata.labels.l=5 data.x=1",
+     .validation = VALIDATE_IGNORE},
+    {WRITE_PATCH, CM, "a", "{'metadata':{'lables':{}}}", 400, .say = "lables",
+     .validation = VALIDATE_STRICT})
+
+#define POD_META(label) "'metadata':{'labels':{'l':'" label "'}}"
+
+/* What is left out is filled in, and then is what it was; what is there is judged when it differs. */
+STORY(what_stays_is_kept,
+    {WRITE_CREATE, POD, "", "{'metadata':{'name':'p'}," POD_SPEC "}", 0,
+     "created metadata.generation=1 spec.restartPolicy=Always"},
+    {WRITE_UPDATE, POD, "p", "{" POD_META("1") "," POD_SPEC "}", 0,
+     "changed metadata.generation=1 spec.restartPolicy=Always metadata.labels.l=1"},
+    {WRITE_UPDATE, POD, "p", "{" POD_META("1") "," POD_SPEC "}", 0,
+     "unchanged"},
+    {WRITE_PATCH, POD, "p", "{" POD_META("2") "}", 0,
+     "changed metadata.generation=1 metadata.labels.l=2 spec.dnsPolicy=ClusterFirst"},
+    {WRITE_PATCH, POD, "p", "{'status':{'phase':'Running'}}", 0,
+     "changed metadata.generation=1 status.phase=Running", .sub = SUB_STATUS},
+    {WRITE_PATCH, POD, "p", "{'status':{'phase':'Wrong'}}", 422,
+     .sub = SUB_STATUS},
+    {WRITE_PATCH, POD, "p", "{" POD_META("-") "}", 422, .say = "labels"},
+    {WRITE_PATCH, POD, "p", "{'spec':{'dnsPolicy':'Default'}}", 422,
+     .say = "may not change in a pod"},
+    {WRITE_PATCH, POD, "p", "{'spec':{'activeDeadlineSeconds':5}}", 0,
+     "changed metadata.generation=2 status.phase=Running metadata.labels.l=2"},
+    {WRITE_PATCH, POD, "p", "{'spec':{'activeDeadlineSeconds':6}}", 422,
+     .say = "lowered, not raised"})
+
+/* Deleting changes the status of a namespace; its version must be new all the same. */
+STORY(every_version_has_its_number,
+    {WRITE_CREATE, NS, "", "{'metadata':{'name':'n'}}", 0, "created"},
+    {WRITE_DELETE, NS, "n", NULL, 0, "changed status.phase=Terminating"},
+    {WRITE_PATCH, NS, "n", "{'status':{'x':'1'}}", 0, "changed status.x=1",
+     .sub = SUB_STATUS})
+
 STORY(finalizers,
     {WRITE_CREATE, CM, "", "{'metadata':{'name':'a','finalizers':['x/a','x/b']}}", 0, "created"},
     {WRITE_DELETE, CM, "a", NULL, 0, "changed metadata.deletionTimestamp=2026-01-01T00:00:01Z"},
@@ -523,6 +573,9 @@ int main(void)
         cmocka_unit_test(test_unchanged),
         cmocka_unit_test(test_dry_run),
         cmocka_unit_test(test_unknown_fields),
+        cmocka_unit_test(test_unknown_fields_are_told_again),
+        cmocka_unit_test(test_what_stays_is_kept),
+        cmocka_unit_test(test_every_version_has_its_number),
         cmocka_unit_test(test_finalizers),
         cmocka_unit_test(test_propagation),
         cmocka_unit_test(test_delete_preconditions),

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/podnotes.h"
+#include "model/podspec.h"
+#include "model/rules.h"
+
+static const struct {
+    const char *name;
+    enum dep_condition condition;
+} CONDITIONS[] = {{"ready", DEP_READY}, {"completed", DEP_COMPLETED}, {"started", DEP_STARTED}};
+
+const char *podnotes_condition(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    if (colon == NULL)
+        return CONDITIONS[0].name;
+    for (size_t i = 0; i < ARRAY_LEN(CONDITIONS); i++) {
+        if (str_eq(colon + 1, CONDITIONS[i].name))
+            return CONDITIONS[i].name;
+    }
+    return NULL;
+}
+
+static enum dep_condition condition_of(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(CONDITIONS); i++) {
+        if (str_eq(name, CONDITIONS[i].name))
+            return CONDITIONS[i].condition;
+    }
+    return DEP_READY;
+}
+
+/* ---- checks ---- */
+
+static void check_notify(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note)
+{
+    static const char *const LISTS[] = {"initContainers", "containers"};
+    struct sv rest = sv_trim(sv_of(yyjson_mut_get_str(note)));
+    if (sv_is(rest, "true") || sv_is(rest, "false"))
+        return;
+    scoped_names names = {0};
+    for (size_t k = 0; k < ARRAY_LEN(LISTS); k++)
+        rules_names_of(&names, yyjson_mut_obj_get(spec, LISTS[k]), "name");
+    while (rest.len > 0) {
+        struct sv part = sv_trim(sv_cut(&rest, ','));
+        scoped_free char *name = mem_strndup(part.ptr, part.len);
+        if (rules_knows(&names, name))
+            continue;
+        scoped_free char *why = mem_printf("%s: not found", *name != '\0' ? name : "\"\"");
+        check_invalid(c, NULL, note, why);
+        check_hint_nearest(c, name, names.list.items, names.list.len);
+    }
+}
+
+static void check_watchdog(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note)
+{
+    time_ms span = 0;
+    (void)spec;
+    if (duration_parse(sv_of(yyjson_mut_get_str(note)), &span, NULL) < 0 || span < 0)
+        check_invalid(c, NULL, note, "must be a duration such as 30s or 1m");
+}
+
+void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old)
+{
+    static const struct {
+        const char *name;
+        void (*check)(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note);
+    } NOTES[] = {{NOTE_NOTIFY, check_notify},
+                 {NOTE_DEPENDS_ON, depends_check_note},
+                 {NOTE_WATCHDOG, check_watchdog}};
+    yyjson_mut_val *spec = yyjson_mut_obj_get(object, "spec");
+    yyjson_mut_val *all = json_mut_at(object, "metadata.annotations");
+    yyjson_mut_val *before = json_mut_at(old, "metadata.annotations");
+    for (size_t i = 0; i < ARRAY_LEN(NOTES); i++) {
+        yyjson_mut_val *note = yyjson_mut_obj_get(all, NOTES[i].name);
+        yyjson_mut_val *then = yyjson_mut_obj_get(before, NOTES[i].name);
+        if (!yyjson_mut_is_str(note))
+            continue;
+        /* A pod's containers do not change: what was judged is not judged again. */
+        if (then != NULL && json_mut_equal(note, then) &&
+            json_mut_equal(spec, yyjson_mut_obj_get(old, "spec")))
+            continue;
+        size_t metadata = check_enter(c, "metadata");
+        size_t list = check_enter(c, "annotations");
+        size_t item = check_enter_member(c, NOTES[i].name, note);
+        NOTES[i].check(c, spec, note);
+        check_leave(c, item);
+        check_leave(c, list);
+        check_leave(c, metadata);
+    }
+}
+
+/* ---- reading ---- */
+
+static const char *note_of(yyjson_val *object, const char *name)
+{
+    return yyjson_get_str(yyjson_obj_get(json_at(object, "metadata.annotations"), name));
+}
+
+bool podnotes_notifies(yyjson_val *object, const char *container)
+{
+    struct sv rest = sv_trim(sv_of(note_of(object, NOTE_NOTIFY)));
+    if (sv_is(rest, "true") || sv_is(rest, "false"))
+        return sv_is(rest, "true");
+    while (rest.len > 0) {
+        if (sv_is(sv_trim(sv_cut(&rest, ',')), container))
+            return true;
+    }
+    return false;
+}
+
+void podnotes_open(struct podnotes *notes, yyjson_val *object)
+{
+    *notes = (struct podnotes){0};
+    const char *text = note_of(object, NOTE_DEPENDS_ON);
+    if (text != NULL)
+        (void)json_parse(sv_of(text), &notes->depends, NULL); /* it was checked when it came */
+}
+
+void podnotes_close(struct podnotes *notes)
+{
+    yyjson_doc_free(notes->depends);
+    vec_done(&notes->needs);
+    arena_done(&notes->arena);
+}
+
+static void add_need(struct podnotes *notes, struct sv name, enum dep_condition condition)
+{
+    for (size_t i = 0; i < notes->needs.len; i++) {
+        if (sv_is(name, notes->needs.items[i].name))
+            return;
+    }
+    struct podnotes_need need = {arena_strndup(&notes->arena, name.ptr, name.len), condition};
+    vec_push(&notes->needs, need);
+}
+
+const struct podnotes_need *podnotes_needs(struct podnotes *notes, yyjson_val *container,
+                                           size_t *ret_n)
+{
+    vec_clear(&notes->needs);
+    arena_reset(&notes->arena);
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(yyjson_obj_get(container, "dependsOn"), i, n, item)
+    {
+        const char *name = json_str_at(item, "name");
+        if (name != NULL)
+            add_need(notes, sv_of(name), condition_of(json_str_at(item, "condition")));
+    }
+    const char *own = json_str_at(container, "name");
+    yyjson_val *root = yyjson_doc_get_root(notes->depends);
+    yyjson_arr_foreach(yyjson_obj_get(root, own != NULL ? own : ""), i, n, item)
+    {
+        struct sv rest = sv_of(yyjson_get_str(item));
+        struct sv name = sv_cut(&rest, ':');
+        const char *condition = name.len > 0 ? podnotes_condition(yyjson_get_str(item)) : NULL;
+        if (condition != NULL)
+            add_need(notes, name, condition_of(condition));
+    }
+    *ret_n = notes->needs.len;
+    return notes->needs.items;
+}

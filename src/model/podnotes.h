@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/arena.h"
+#include "core/start/graph.h"
+#include "model/schema.h"
+
+/* Annotations by which a pod says what Kubernetes has no field for. They stand in the metadata of
+ * a Pod or of a template; `object` is either. */
+#define NOTE_NOTIFY "muster.dev/notify"         /* "true", or containers: "web,database" */
+#define NOTE_DEPENDS_ON "muster.dev/depends-on" /* {"web":["database","setup:completed"]} */
+#define NOTE_WATCHDOG "muster.dev/watchdog"     /* "30s": how often WATCHDOG=1 must come */
+#define NOTE_RUNTIME "muster.dev/runtime"       /* "process": images are ignored */
+
+/* Of a type's `check` signature. */
+void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old);
+
+/* Does this container say on a socket that it is ready? */
+bool podnotes_notifies(yyjson_val *object, const char *container);
+
+/* Of "name:condition": the condition, "ready" when there is none, NULL when it is not known. */
+const char *podnotes_condition(const char *text);
+
+/* Who a container waits for: its dependsOn and the annotation together, no name twice. */
+struct podnotes_need {
+    const char *name;
+    enum dep_condition condition;
+};
+struct podnotes {
+    struct arena arena;
+    yyjson_doc *depends; /* the annotation, or NULL */
+    VEC(struct podnotes_need) needs;
+};
+void podnotes_open(struct podnotes *notes, yyjson_val *object);
+void podnotes_close(struct podnotes *notes);
+/* Valid until the next call. */
+const struct podnotes_need *podnotes_needs(struct podnotes *notes, yyjson_val *container,
+                                           size_t *ret_n);

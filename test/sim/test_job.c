@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Jobs under everything that can go wrong: for each seed a client makes Jobs, plays the nodes that
+ * run their pods and the people who meddle, while the disk, the network and the controllers fail.
+ * Every change of the store is judged at once (book.h); then the faults end, and all Jobs must.
+ *
+ *   test_job [--seed N] [--seeds K] [--steps M] */
+#include "base/mem.h"
+#include "book.h"
+#include "control/controllers.h"
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define START 1767225600000 /* 2026-01-01 */
+#define SECOND 1000
+#define STEPS_DEFAULT 150
+#define HEAL_ROUNDS 4000
+#define JOBS_MAX 4
+
+static const struct controller *const RUN_BY[] = {&CONTROLLER_JOB, &CONTROLLER_GARBAGE, NULL};
+
+struct run {
+    struct sim *sim;
+    struct book book;
+    struct rng *rng;
+    int jobs;
+};
+
+static void on_change(void *arg, struct change *change)
+{
+    struct run *run = arg;
+    book_on_change(&run->book, change);
+}
+
+static void on_reopen(void *arg)
+{
+    struct run *run = arg;
+    book_on_reopen(&run->book);
+}
+
+static struct sim_faults faults_of(uint64_t seed)
+{
+    struct rng rng;
+    rng_seed(&rng, seed * 37 + 11);
+    bool is_calm = rng_chance(&rng, 1, 8);
+    return (struct sim_faults){
+        .commit_refused = is_calm ? 0 : (unsigned)rng_below(&rng, 1000),
+        .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
+        .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
+        .conflict = (unsigned)rng_below(&rng, 3000),
+        .restart = is_calm ? 0 : (unsigned)rng_below(&rng, 500),
+        .commit_ms = rng_between(&rng, 0, 60),
+        .lag_ms = rng_between(&rng, 0, 400),
+        .submit_ms = rng_between(&rng, 0, 200),
+    };
+}
+
+/* ---- writing ---- */
+
+static bool chance(struct run *run, unsigned percent)
+{
+    return rng_chance(run->rng, percent, 100);
+}
+
+static struct write *make(enum write_op op, const struct kind *kind, const char *name,
+                          const char *body)
+{
+    struct write *write = write_new(op, kind, "default", name);
+    scoped_free char *json = mem_strdup(body ? body : "");
+    struct err err = {0};
+    for (char *at = json; *at != '\0'; at++)
+        *at = *at == '\'' ? '"' : *at;
+    int r = body == NULL        ? 0
+            : op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, &err)
+                                : json_parse_mut(sv_of(json), &write->doc, &err);
+    if (r < 0) {
+        (void)fprintf(stderr, "%s: %s\n", json, err.text);
+        abort();
+    }
+    return write;
+}
+
+static void on_answer(void *arg, struct write_result *result)
+{
+    struct run *run = arg;
+    if (result->status.code == 422 || result->status.code == 400)
+        book_fail(&run->book, "the client's own mistake: %s", str_text(&result->status.message));
+}
+
+static void ask(struct run *run, struct write *write)
+{
+    write->done = on_answer;
+    write->arg = run;
+    sim_submit(run->sim, write);
+}
+
+/* ---- Jobs ---- */
+
+#define IGNORE_42                                                                                  \
+    ",'podFailurePolicy':{'rules':[{'action':'Ignore','onExitCodes':{'operator':'In','values':[42" \
+    "]}}]}"
+#define INDEXED ",'completionMode':'Indexed'"
+
+/* Without a %d of its own: completions follow from the shape. */
+static const char *const SHAPES[] = {
+    ",'completions':%d",
+    ",'completions':%d,'podReplacementPolicy':'Failed'",
+    ",'completions':%d" IGNORE_42,
+    ",'completions':%d" INDEXED,
+    ",'completions':%d" INDEXED ",'podReplacementPolicy':'Failed'",
+    ",'completions':%d" INDEXED ",'backoffLimitPerIndex':2",
+    ",'completions':%d" INDEXED ",'backoffLimitPerIndex':1" IGNORE_42,
+    ",'completions':%d" INDEXED ",'successPolicy':{'rules':[{'succeededCount':2}]}",
+    ",'completions':%d,'activeDeadlineSeconds':40",
+};
+
+static void add_job(struct run *run)
+{
+    if (run->jobs == JOBS_MAX)
+        return;
+    scoped_str spec = {0};
+    int completions = (int)rng_between(run->rng, 2, 9);
+    bool is_queue = chance(run, 10);
+    str_addf(&spec, "'parallelism':%d,'backoffLimit':%d", (int)rng_between(run->rng, 1, 5),
+             (int)rng_between(run->rng, 1, 8));
+    if (!is_queue)
+        str_addf(&spec, SHAPES[rng_below(run->rng, ARRAY_LEN(SHAPES))], completions);
+    if (chance(run, 10))
+        str_add(&spec, ",'suspend':true");
+    scoped_free char *body = mem_printf(
+        "{'metadata':{'name':'j%d'},'spec':{%s,'template':{'spec':{'restartPolicy':'Never',"
+        "'containers':[{'name':'c','image':'i'}]%s}}}}",
+        run->jobs, str_text(&spec), chance(run, 70) ? ",'nodeName':'n'" : "");
+    scoped_free char *name = mem_printf("j%d", run->jobs++);
+    ask(run, make(WRITE_CREATE, &KIND_JOB, name, body));
+}
+
+typedef VEC(struct obj *) obj_list;
+
+static struct obj *choose(struct run *run, const struct kind *kind,
+                          bool (*fits)(const struct obj *))
+{
+    obj_list list = {0};
+    struct cache *cache = sim_store(run->sim)->cache;
+    struct obj *obj = cache_first(cache, kind, "default");
+    for (; obj != NULL; obj = cache_after(cache, kind, "default", obj)) {
+        if (fits == NULL || fits(obj))
+            vec_push(&list, obj);
+    }
+    obj = list.len > 0 ? list.items[rng_below(run->rng, list.len)] : NULL;
+    vec_done(&list);
+    return obj;
+}
+
+static void set_suspend(struct run *run, const struct obj *job, bool suspend)
+{
+    ask(run, make(WRITE_PATCH, &KIND_JOB, job->meta.name,
+                  suspend ? "{'spec':{'suspend':true}}" : "{'spec':{'suspend':false}}"));
+}
+
+/* ---- pods ---- */
+
+static bool runs(const struct obj *pod)
+{
+    return pod_state(pod) == POD_RUNS || pod_state(pod) == POD_STOPS;
+}
+
+static void end_pod(struct run *run, const struct obj *pod, int code)
+{
+    scoped_str now = {0};
+    rfc3339_format(sim_now(run->sim), &now);
+    scoped_free char *body =
+        mem_printf("{'status':{'phase':'%s','containerStatuses':[{'name':'c','state':{'terminated'"
+                   ":{'exitCode':%d,'finishedAt':'%s'}}}]}}",
+                   code ? "Failed" : "Succeeded", code, str_text(&now));
+    struct write *write = make(WRITE_PATCH, &KIND_POD, pod->meta.name, body);
+    write->sub = SUB_STATUS;
+    write->if_uid = mem_strdup(pod->meta.uid);
+    write->if_version = mem_strdup(pod->meta.resource_version); /* what has ended stays ended */
+    ask(run, write);
+}
+
+static void get_ready(struct run *run, const struct obj *pod)
+{
+    struct write *write =
+        make(WRITE_PATCH, &KIND_POD, pod->meta.name,
+             "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}]}}");
+    write->sub = SUB_STATUS;
+    write->if_uid = mem_strdup(pod->meta.uid);
+    write->if_version = mem_strdup(pod->meta.resource_version); /* what has ended stays ended */
+    ask(run, write);
+}
+
+static void delete_pod(struct run *run, const struct obj *pod, int64_t grace)
+{
+    struct write *write = make(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
+    write->grace_s = grace;
+    write->if_uid = mem_strdup(pod->meta.uid);
+    ask(run, write);
+}
+
+/* A node: a pod that is told to stop ends or is just gone; others end as they like. */
+static void play_node(struct run *run, unsigned good_percent)
+{
+    const struct obj *pod = choose(run, &KIND_POD, runs);
+    if (pod == NULL)
+        return;
+    if (pod_state(pod) == POD_STOPS && chance(run, 50))
+        delete_pod(run, pod, 0);
+    else if (chance(run, 20) && pod_state(pod) == POD_RUNS)
+        get_ready(run, pod);
+    else
+        end_pod(run, pod, chance(run, good_percent) ? 0 : chance(run, 30) ? 42 : 1);
+}
+
+static bool is_unfinished(const struct obj *job)
+{
+    return !job_finished(job);
+}
+
+static time_ms act(struct run *run)
+{
+    uint64_t dice = rng_below(run->rng, 100);
+    if (dice < 6) {
+        add_job(run);
+    } else if (dice < 70) {
+        play_node(run, 75);
+    } else if (dice < 76) {
+        const struct obj *pod = choose(run, &KIND_POD, runs);
+        if (pod != NULL)
+            delete_pod(run, pod, -1);
+    } else if (dice < 82) {
+        const struct obj *job = choose(run, &KIND_JOB, is_unfinished);
+        if (job != NULL)
+            set_suspend(run, job, chance(run, 40));
+    } else if (dice < 83) {
+        const struct obj *job = choose(run, &KIND_JOB, NULL);
+        if (job != NULL)
+            ask(run, make(WRITE_DELETE, &KIND_JOB, job->meta.name, NULL));
+    } else {
+        return rng_between(run->rng, 0, 6 * SECOND);
+    }
+    return rng_between(run->rng, 0, 400);
+}
+
+/* ---- running ---- */
+
+static void pass(struct run *run, time_ms span)
+{
+    time_ms deadline = sim_now(run->sim) + span;
+    while (run->book.failure == NULL && sim_clock_next(sim_clock(run->sim)) <= deadline)
+        (void)sim_step(run->sim);
+    if (run->book.failure == NULL)
+        (void)sim_run_until(run->sim, deadline, NULL, NULL);
+    if (sim_violation(run->sim) != NULL)
+        book_fail(&run->book, "%s", sim_violation(run->sim));
+}
+
+static bool is_suspended(const struct obj *job)
+{
+    return yyjson_get_bool(json_at(job->root, "spec.suspend"));
+}
+
+/* Nodes do their work, nobody meddles: every Job comes to an end. */
+static void heal(struct run *run)
+{
+    sim_heal(run->sim);
+    for (int i = 0; i < HEAL_ROUNDS && run->book.failure == NULL; i++) {
+        const struct obj *job = choose(run, &KIND_JOB, is_suspended);
+        if (job != NULL)
+            set_suspend(run, job, false);
+        if (choose(run, &KIND_JOB, is_unfinished) == NULL && choose(run, &KIND_POD, runs) == NULL)
+            break;
+        play_node(run, 100);
+        pass(run, SECOND);
+    }
+    pass(run, 60 * SECOND);
+    book_check_end(&run->book);
+}
+
+struct summary {
+    uint64_t trace, steps, crashes, pods, jobs;
+};
+
+static bool run_seed(uint64_t seed, int steps, struct summary *summary)
+{
+    struct run run = {0};
+    struct sim_options options = {.seed = seed,
+                                  .start = START,
+                                  .faults = faults_of(seed),
+                                  .controllers = RUN_BY,
+                                  .on_change = on_change,
+                                  .on_reopen = on_reopen,
+                                  .arg = &run};
+    book_init(&run.book);
+    run.sim = sim_new(&options);
+    book_start(&run.book, run.sim);
+    run.rng = sim_rng(run.sim);
+    pass(&run, SECOND);
+    int step = 0;
+    for (; step < steps && run.book.failure == NULL; step++)
+        pass(&run, act(&run));
+    heal(&run);
+    struct sim_stats stats = sim_stats(run.sim);
+    *summary = (struct summary){
+        sim_trace_hash(run.sim), summary->steps + stats.steps, summary->crashes + stats.crashes,
+        summary->pods + run.book.pods_made, summary->jobs + (uint64_t)run.jobs};
+    bool ok = run.book.failure == NULL;
+    if (!ok)
+        printf("# seed %" PRIu64 ", step %d, %" PRId64 " ms: %s\n# repeat: test_sim_job --seed "
+               "%" PRIu64 " --seeds 1 --steps %d\n",
+               seed, step, sim_now(run.sim) - START, run.book.failure, seed, steps);
+    run.book.sim = NULL;
+    sim_free(run.sim);
+    book_done(&run.book);
+    return ok;
+}
+
+/* The same seed twice is the same run. */
+static bool repeats(uint64_t seed, int steps)
+{
+    struct summary first = {0}, second = {0};
+    return run_seed(seed, steps, &first) && run_seed(seed, steps, &second) &&
+           first.trace == second.trace;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option OPTIONS[] = {{"seed", required_argument, NULL, 's'},
+                                            {"seeds", required_argument, NULL, 'k'},
+                                            {"steps", required_argument, NULL, 'm'},
+                                            {0}};
+    uint64_t seed = 1, seeds = 1;
+    int steps = STEPS_DEFAULT, option;
+    bool ok = true;
+    struct summary summary = {0};
+    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
+        if (option == 's')
+            seed = strtoull(optarg, NULL, 10);
+        else if (option == 'k')
+            seeds = strtoull(optarg, NULL, 10);
+        else if (option == 'm')
+            steps = (int)strtol(optarg, NULL, 10);
+        else
+            return 2;
+    }
+    printf("1..2\n");
+    bool same = repeats(seed, steps);
+    printf("%s 1 - the same seed is the same run\n", same ? "ok" : "not ok");
+    for (uint64_t i = seed; i < seed + seeds && ok; i++)
+        ok = run_seed(i, steps, &summary);
+    printf("# %" PRIu64 " jobs, %" PRIu64 " pods, %" PRIu64 " steps, %" PRIu64 " crashes\n",
+           summary.jobs, summary.pods, summary.steps, summary.crashes);
+    printf("%s 2 - each pod counts once, and all Jobs end\n", ok ? "ok" : "not ok");
+    return ok && same ? 0 : 1;
+}
