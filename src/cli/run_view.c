@@ -169,8 +169,8 @@ static void add_counts(const struct run_group *group, const struct run_counts *c
 {
     const size_t *n = counts->by_state;
     bool is_batch = group->pods_expected > group->pods_at_once;
-    /* The reason why the throttle holds some back says nothing while others are blocked. */
-    bool all_pend = n[RUN_BLOCKED] == 0 && n[RUN_STARTING] == 0;
+    /* That the throttle holds some back is nothing to tell of while others start. */
+    bool all_pend = n[RUN_STARTING] == 0;
     if (is_batch)
         str_addf(out, "%zu/%zu done", n[RUN_DONE], counts->total);
     else
