@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/localnode.h"
+#include "cli/nodeconfig.h"
 #include "cli/preload.h"
 #include "os/fd.h"
 #include "os/log.h"
@@ -187,8 +188,13 @@ int verb_up(struct cli *cli, int argc, char **argv)
     set_log_level(opt_get(&cli->opts, "log-level"));
     struct manifests manifests = {0};
     int r = manifests_load(cli, &manifests);
-    if (r != CLI_OK)
+    const char *node_config = opt_get(&cli->opts, "node-config");
+    if (r == CLI_OK && node_config != NULL)
+        r = nodeconfig_load(cli, node_config, &manifests);
+    if (r != CLI_OK) {
+        manifests_done(&manifests);
         return r;
+    }
     if (check_all(cli, &manifests) > 0) {
         manifests_done(&manifests);
         return CLI_FAILED;

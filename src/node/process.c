@@ -144,6 +144,12 @@ struct punit *process_unit(struct process_runtime *rt, const struct runtime_unit
 
 /* ---- pods ---- */
 
+static int64_t weight_now(const struct runtime_pod *spec)
+{
+    double weight = (double)cgroup_weight_of_milli(spec->cpu_request_milli) * spec->share;
+    return weight < 1 ? 1 : (int64_t)(weight + 0.5);
+}
+
 static void pod_create(struct runtime *runtime, const struct runtime_pod *spec)
 {
     struct process_runtime *rt = self(runtime);
@@ -153,7 +159,8 @@ static void pod_create(struct runtime *runtime, const struct runtime_pod *spec)
         pod->ns = mem_strdup(spec->ns);
         pod->name = mem_strdup(spec->name);
     }
-    pod->weight = cgroup_weight_of_milli(spec->cpu_request_milli);
+    pod->weight = weight_now(spec);
+    pod->n_containers = spec->n_containers;
     struct cgroup_limits limits = {.cpu_weight = pod->weight,
                                    .cpu_max_milli = spec->cpu_limit_milli,
                                    .memory_bytes = spec->memory_limit_bytes};
@@ -170,15 +177,15 @@ static void pod_create(struct runtime *runtime, const struct runtime_pod *spec)
     }
 }
 
-static void pod_weigh(struct runtime *runtime, const struct runtime_pod *spec, double share)
+static void pod_weigh(struct runtime *runtime, const struct runtime_pod *spec)
 {
     struct process_runtime *rt = self(runtime);
-    const struct ppod *pod = map_get(rt->pods, spec->uid);
-    if (pod == NULL)
+    struct ppod *pod = map_get(rt->pods, spec->uid);
+    if (pod == NULL || pod->weight == weight_now(spec))
         return;
-    int64_t weight = (int64_t)((double)pod->weight * share + 0.5);
+    pod->weight = weight_now(spec);
     struct err err = {0};
-    if (cgroup_pod_weigh(rt->tree, pod->uid, weight > 0 ? weight : 1, &err) < 0)
+    if (cgroup_pod_weigh(rt->tree, pod->uid, pod->weight, &err) < 0)
         log_warn("node.weight pod=%s/%s error=\"%s\"", pod->ns, pod->name, err.text);
 }
 
@@ -262,10 +269,12 @@ static const char *const *with_notify(struct arena *arena, const struct punit *u
 static int make_leaf(struct process_runtime *rt, struct punit *unit, const struct launch *launch,
                      struct cgroup_door *door, struct err *err)
 {
-    struct cgroup_limits limits = {.cpu_weight = cgroup_weight_of_milli(launch->cpu_request_milli),
-                                   .cpu_max_milli = launch->cpu_limit_milli,
-                                   .memory_bytes = launch->memory_limit_bytes,
-                                   .pids = launch->pids_limit};
+    bool is_only = unit->pod->n_containers == 1; /* then the pod's weight says it all */
+    struct cgroup_limits limits = {
+        .cpu_weight = is_only ? 0 : cgroup_weight_of_milli(launch->cpu_request_milli),
+        .cpu_max_milli = launch->cpu_limit_milli,
+        .memory_bytes = launch->memory_limit_bytes,
+        .pids = launch->pids_limit};
     int r = cgroup_leaf_make(rt->tree, unit->uid, unit->leaf, &limits, err);
     if (r < 0)
         return r;

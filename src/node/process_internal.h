@@ -48,7 +48,8 @@ struct punit { /* one container in one generation */
 struct ppod {
     char *uid;
     char *ns, *name; /* NULL until the pod is known (again) */
-    int64_t weight;  /* of the slice when it is ready */
+    int64_t weight;  /* of the slice now */
+    size_t n_containers;
     char *problem;   /* why its slice could not be made, or NULL */
     bool is_removed; /* goes with its last unit */
     LIST_HEAD(, punit) units;

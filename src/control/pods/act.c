@@ -80,8 +80,6 @@ static void do_term(struct runner *runner, struct rpod *pod, const struct start_
 {
     yyjson_val *spec = pod->containers[fx->container].spec;
     yyjson_val *hook = json_at(spec, "lifecycle.preStop");
-    control_event(runner->control, pod->obj, "Normal", "Killing", "Stopping container %s",
-                  json_str_at(spec, "name"));
     struct runtime_question question = {0};
     if (hook == NULL || question_read(&runner->arena, pod->obj, spec, hook, &question) < 0) {
         tell_to_end(runner, pod, fx->container);
@@ -128,8 +126,7 @@ static void do_probe(struct runner *runner, struct rpod *pod, const struct start
 static void do_weigh(struct runner *runner, struct rpod *pod)
 {
     struct runtime_pod slice = rpod_slice(pod);
-    double share = start_pod_is_starting(pod->engine) ? runner->settings.starting_weight : 1.0;
-    runtime_of(runner)->ops->pod_weigh(runtime_of(runner), &slice, share);
+    runtime_of(runner)->ops->pod_weigh(runtime_of(runner), &slice);
 }
 
 /* People look for these in `kubectl describe`; every move is in the status and in the metrics. */

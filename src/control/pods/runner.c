@@ -25,6 +25,7 @@
 #define KEY_SETTINGS "@settings"
 #define LATE_MS 1000
 #define CONFIG_RETRY_MS 10000
+#define FIRST_STATUS_MS 100
 
 /* ---- pods of this node ---- */
 
@@ -125,10 +126,13 @@ struct runtime_pod rpod_slice(const struct rpod *pod)
 {
     bool cpu = all_limited(pod, "resources.limits.cpu");
     bool memory = all_limited(pod, "resources.limits.memory");
+    bool starts = pod->engine == NULL || start_pod_is_starting(pod->engine);
     return (struct runtime_pod){
         .uid = pod->uid,
         .ns = pod->ns,
         .name = pod->name,
+        .n_containers = pod->n,
+        .share = starts ? pod->runner->settings.starting_weight : 1.0,
         .cpu_request_milli = sum_of(pod, "resources.requests.cpu", false),
         .cpu_limit_milli = cpu ? sum_of(pod, "resources.limits.cpu", false) : 0,
         .memory_limit_bytes = memory ? sum_of(pod, "resources.limits.memory", true) : 0};
@@ -187,6 +191,10 @@ static void take_in(struct runner *runner, struct rpod *pod)
     struct runtime_pod slice = rpod_slice(pod);
     runner->options.runtime->ops->pod_create(runner->options.runtime, &slice);
     podadopt_pod(runner, pod, &spec);
+    if (!start_pod_is_starting(pod->engine)) { /* it was ready before we came */
+        slice = rpod_slice(pod);
+        runner->options.runtime->ops->pod_weigh(runner->options.runtime, &slice);
+    }
 }
 
 /* ---- out of it ---- */
@@ -293,7 +301,8 @@ static void reconcile_lost(struct runner *runner, struct rpod *pod)
 static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *obj)
 {
     if (pod->stage == RPOD_LIVE || pod->stage == RPOD_HELD) {
-        if (!write_status(runner, pod, obj))
+        bool is_awaited = obj->meta.deleted == 0 || yyjson_arr_size(obj->meta.finalizers) > 0;
+        if (is_awaited && !write_status(runner, pod, obj))
             return; /* the change brings us back */
         remove_rest(runner, pod);
     }
@@ -303,6 +312,20 @@ static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *
         confirm_deletion(runner, obj);
     else
         rpod_drop(pod); /* its logs stay until the object goes */
+}
+
+/* Within milliseconds there will be more to tell: one status instead of two. */
+static bool is_about_to_run(const struct rpod *pod)
+{
+    if (pod->told != 0 || pod->stage != RPOD_LIVE)
+        return false;
+    for (uint32_t i = 0; i < pod->n; i++) {
+        struct start_view view;
+        start_view(pod->engine, i, &view);
+        if (view.state == CT_STARTING && view.started_at == 0)
+            return control_steady(pod->runner->control) - view.since < FIRST_STATUS_MS;
+    }
+    return false;
 }
 
 static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *obj)
@@ -319,6 +342,8 @@ static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *
         return;
     if (pod->is_over)
         reconcile_over(runner, pod, obj);
+    else if (is_about_to_run(pod))
+        control_add_after(runner->control, pod->key, FIRST_STATUS_MS);
     else
         (void)write_status(runner, pod, obj);
 }

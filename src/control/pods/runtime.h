@@ -14,6 +14,8 @@ struct runtime_unit {
 
 struct runtime_pod {
     const char *uid, *ns, *name;
+    size_t n_containers;
+    double share;               /* of its weight: less than 1 while it starts */
     int64_t cpu_request_milli;  /* of all containers: the slice's weight */
     int64_t cpu_limit_milli;    /* 0: none */
     int64_t memory_limit_bytes; /* 0: none */
@@ -67,8 +69,7 @@ struct runtime_ops {
     void (*prepare)(struct runtime *runtime, const struct runtime_unit *unit, const char *image);
     /* The pod's slice; again after an adoption. What goes wrong is told when its units start. */
     void (*pod_create)(struct runtime *runtime, const struct runtime_pod *pod);
-    /* `share`: of its weight; 0.25 while it starts, 1 when it is ready. */
-    void (*pod_weigh)(struct runtime *runtime, const struct runtime_pod *pod, double share);
+    void (*pod_weigh)(struct runtime *runtime, const struct runtime_pod *pod); /* `share` */
     void (*start)(struct runtime *runtime, const struct runtime_unit *unit,
                   const struct launch *launch);
     void (*signal)(struct runtime *runtime, const struct runtime_unit *unit, int signo);
