@@ -91,13 +91,13 @@ static const struct row {
      .want = "- job/x  ####+...................  12/60 ready, 2 starting, 46 blocked (waits for "
              "container db)"},
     {&HALF, 60, .utf8 = true,
-     .want = "• job/x  ██▒░░░░░░░  12/60 ready, 2 starting, 46 blocked (w…"},
-    {&HALF, 30, .utf8 = true, .want = "• job/x  12/60 ready, 2 start…"},
+     .want = "• job/x  ██▒░░░░░░░  12/60 ready, 2 starting, 46 blocked (…"},
+    {&HALF, 30, .utf8 = true, .want = "• job/x  12/60 ready, 2 star…"},
     {&HALF, 12, .want = "- job>  12>"},
     {&HALF, 60, .utf8 = true, .color = true,
      .want =
          "\033[33m•\033[0m job/x  \033[32m██\033[0m\033[33m▒\033[0m\033[2m░░░░░░░\033[0m  12/60 "
-         "ready, 2 starting, 46 blocked (w\033[0m…"},
+         "ready, 2 starting, 46 blocked (\033[0m…"},
     {&CRASHED, 60, .want = "- job/x  ####....xx  3/7 ready, 2 pending (2 of 2 are star>"},
     {&BATCH, 60, .want = "+ job/x  37/100 done, 4 ready, 59 waiting"},
     {&READY, 60, .utf8 = true, .want = "✔ job/x  60/60 ready in 3.2 s"},
@@ -233,7 +233,7 @@ static void test_a_terminal_is_drawn_in_place(void **state)
     screen_open(&s, true);
     vec_push(&s.model.groups, group_of(&KIND_JOB, "x", &HALF));
     vec_push(&s.model.groups, group_of(&KIND_JOB, "y", &HALF));
-#define BAR(name) "- job/" name "  ##+.......  12/60 ready, 2 starting, 46 blocked (w>\n"
+#define BAR(name) "- job/" name "  ##+.......  12/60 ready, 2 starting, 46 blocked (>\n"
     assert_true(run_show_draw(&s.show, &s.model, 1000) == TIME_NEVER);
     assert_written(&s, &at, "\r\033[J" BAR("x") BAR("y"));
     run_show_draw(&s.show, &s.model, 1100);
