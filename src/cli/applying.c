@@ -109,6 +109,8 @@ static int send_object(struct applying *apply, const struct wanted *wanted, bool
     }
     scoped_str url = {0};
     scoped_str body = {0};
+    if (create && apply->before_create != NULL)
+        apply->before_create(apply->arg, wanted->doc);
     write_url(apply, wanted, create, &url);
     json_write(root, &body);
     struct client_response res = {0};

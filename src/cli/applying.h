@@ -16,6 +16,8 @@ struct applying {
     const char *dry_run; /* "none", "client", "server" */
     bool is_strict;      /* the server refuses unknown fields, too */
     bool renew;          /* what is over (a Pod, a Job) is deleted and made again */
+    /* An object is about to be made; what is added here is not what the file says. Or NULL. */
+    void (*before_create)(void *arg, yyjson_mut_doc *doc);
     int (*on_applied)(void *arg, const struct applied *applied); /* gives an exit code */
     void *arg;
     int tries_left; /* for the object at hand */

@@ -18,7 +18,8 @@ enum run_result {
     RUN_RESULT_FAILED,
     RUN_RESULT_TIMEOUT,
     RUN_RESULT_INTERRUPTED,
-    RUN_RESULT_LOST, /* the server */
+    RUN_RESULT_LOST,    /* the server */
+    RUN_RESULT_REFUSED, /* it could not begin */
 };
 
 struct run {

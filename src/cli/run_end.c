@@ -24,6 +24,7 @@ static const struct {
     [RUN_RESULT_TIMEOUT] = {"timeout", 124, true, true},
     [RUN_RESULT_INTERRUPTED] = {"interrupted", 130, true, true},
     [RUN_RESULT_LOST] = {"server lost", CLI_UNREACHABLE, false, false},
+    [RUN_RESULT_REFUSED] = {"refused", CLI_FAILED, true, true},
 };
 
 /* ---- the logs of what failed ---- */
@@ -76,6 +77,12 @@ static void set_alarm(struct run *run, time_ms ms)
     loop_timer_set(run->loop, &run->alarm, loop_now(run->loop) + ms);
 }
 
+static void clear_alarm(struct run *run)
+{
+    run->alarm_rang = false;
+    loop_timer_clear(run->loop, &run->alarm);
+}
+
 /* What ended has its last words in its log. */
 static void drain_logs(struct run *run)
 {
@@ -84,7 +91,7 @@ static void drain_logs(struct run *run)
     while (run_feed_logs(run->feed) > 0 && !run->alarm_rang && run->signals == before)
         loop_turn(run->loop, 20); /* threads that end do not wake us */
     loop_turn(run->loop, 0);
-    loop_timer_clear(run->loop, &run->alarm);
+    clear_alarm(run);
 }
 
 /* ---- stopping ---- */
@@ -132,7 +139,7 @@ static void stop_private(struct run *run)
             run->alarm_rang = false;
         }
     }
-    loop_timer_clear(run->loop, &run->alarm);
+    clear_alarm(run);
 }
 
 static void delete_object(struct run *run, const struct kind *kind, const char *ns,
@@ -144,7 +151,8 @@ static void delete_object(struct run *run, const struct kind *kind, const char *
     target_object(kind, ns, name, &url);
     str_addf(&body,
              "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"%s\"%s}",
-             now ? "Background" : "Foreground", now ? ",\"gracePeriodSeconds\":0" : "");
+             now || !run_model_is_group(kind) ? "Background" : "Foreground",
+             now ? ",\"gracePeriodSeconds\":0" : "");
     struct request req = {
         .method = "DELETE", .target = str_text(&url), .body = {str_text(&body), body.len}};
     int r = run->cli->remote.call(run->cli->remote.self, &req, &res, &err);
@@ -303,7 +311,7 @@ int run_end(struct run *run, enum run_result result)
     if (run->is_private)
         run_model_stopped(&run->model); /* a server's last words do not always get through */
     run_show_settle(&run->show, &run->model, loop_now(run->loop));
-    if (run->model.groups.len > 0 && run->feed != NULL)
+    if (run->model.groups.len > 0 && result != RUN_RESULT_REFUSED)
         print_summary(run, result, str_text(&summary));
     run_show_settle(&run->show, &run->model, loop_now(run->loop));
     if (str_eq(opt_get(&run->cli->opts, "output"), "json"))

@@ -263,16 +263,13 @@ static bool is_local(const char *label)
     return false;
 }
 
-/* A server on another machine has no such folder. */
-static void fill_workdirs(const struct cli *cli, const struct manifests *manifests)
+/* Only what is made: what is there has its folder. */
+static void fill_workdir(void *arg, yyjson_mut_doc *doc)
 {
+    const struct run *run = arg;
     scoped_free char *dir = get_current_dir_name();
-    if (dir == NULL || !is_local(cli->remote.label))
-        return;
-    for (size_t m = 0; m < manifests->list.len; m++) {
-        for (size_t i = 0; i < manifests->list.items[m].docs.len; i++)
-            workdir_fill(manifests->list.items[m].docs.items[i].doc, dir);
-    }
+    if (dir != NULL && is_local(run->cli->remote.label)) /* another machine has no such folder */
+        workdir_fill(doc, dir);
 }
 
 static int on_applied(void *arg, const struct applied *applied)
@@ -296,9 +293,9 @@ static int apply_files(struct run *run, const struct manifests *manifests)
                                 .dry_run = "none",
                                 .is_strict = true,
                                 .renew = true,
+                                .before_create = fill_workdir,
                                 .on_applied = on_applied,
                                 .arg = run};
-    fill_workdirs(run->cli, manifests);
     return applying_send(&applying, manifests);
 }
 
@@ -365,11 +362,13 @@ static enum run_result follow(struct run *run)
 /* Whatever was made before something went wrong is taken away again. */
 static int give_up(struct run *run, int exit_code)
 {
-    bool interrupted = run->signals > 0 || run->is_late;
-    if (run->made.list.len > 0 && run->feed == NULL && run->model.groups.len > 0)
+    enum run_result result = run->signals > 0 ? RUN_RESULT_INTERRUPTED
+                             : run->is_late   ? RUN_RESULT_TIMEOUT
+                                              : RUN_RESULT_REFUSED;
+    if (run->model.groups.len > 0 && run->feed == NULL)
         (void)start_following(run); /* so that the end of what runs is seen */
-    int code = run_end(run, run->signals > 0 ? RUN_RESULT_INTERRUPTED : RUN_RESULT_TIMEOUT);
-    return interrupted ? code : exit_code;
+    int code = run_end(run, result);
+    return result == RUN_RESULT_REFUSED ? exit_code : code;
 }
 
 static int run_files(struct run *run, const struct manifests *manifests)

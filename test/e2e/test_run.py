@@ -10,6 +10,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -49,8 +50,8 @@ class World:
         env = {name: value for name, value in os.environ.items()
                if name in ("PATH", "LANG") or name.endswith("SAN_OPTIONS")}
         data = self.node.server.data if self.node else self.folder / "none"
-        env.update(HOME=str(self.folder), TMPDIR=str(self.tmp), MUSTER_DATA=str(data), **more)
-        return env
+        return {**env, "HOME": str(self.folder), "TMPDIR": str(self.tmp), "MUSTER_DATA": str(data),
+                **more}
 
     def start(self, *words, **env):
         return Process([muster_path(), "run", *words], env=self.env(**env), cwd=self.folder)
@@ -139,9 +140,9 @@ def every_mistake_is_told_with_its_place_and_nothing_starts(w):
 
 @cases
 def what_fails_ends_with_1_and_shows_the_end_of_its_log(w):
-    mark = w.path("mark")
-    bad = once("bad", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line-$i-; done; exit 7")
-    good = pod("good", container("main", f"trap 'echo end > {mark}; exit 0' TERM; {STAY}"))
+    up, mark = w.path("up"), w.path("mark")
+    bad = once("bad", f"while ! test -f {up}; do sleep 0.02; done; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line-$i-; done; exit 7")
+    good = pod("good", container("main", f"trap 'echo end > {mark}; exit 0' TERM; : > {up}; {STAY}"))
     out, err = w.run(w.file(good, bad), code=1)
     text = "\n".join(err)
     contains(text, "bad/main", "exit code 7", "bad/main | line-3-", "bad/main | line-12-")
@@ -203,11 +204,18 @@ def when_it_is_killed_its_server_and_its_pods_end_too(w):
         process.popen.kill()
         process.wait()
         wait_until(lambda: not alive(int(pids.read_text())), "the end of the pod")
-        # Its lines end when the last process that could write them has gone.
-        process.errors.rest()
-    for folder in w.tmp.iterdir():
-        wait_until(lambda f=folder: not (f / "muster.sock").exists(), "the end of the server")
-        subprocess.run(["rm", "-rf", folder], check=True)
+    wait_until(no_child, "the end of its server")
+    for folder in w.tmp.iterdir():  # nobody was left to remove it
+        shutil.rmtree(folder)
+
+
+def no_child():
+    """Reaps what was left to us."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+        return False
+    return True
 
 
 @cases
