@@ -306,8 +306,8 @@ int run_end(struct run *run, enum run_result result)
         print_tails(run);
     }
     stop_all(run, result);
-    if (run->feed != NULL)
-        loop_turn(run->loop, 0); /* the last words of what was stopped */
+    if (run->feed != NULL && RESULTS[result].stops)
+        drain_logs(run); /* the last words of what was stopped */
     if (run->is_private)
         run_model_stopped(&run->model); /* a server's last words do not always get through */
     run_show_settle(&run->show, &run->model, loop_now(run->loop));

@@ -161,6 +161,15 @@ def a_time_limit_ends_with_124(w):
     w.check_tidy()
 
 
+@cases
+def however_early_it_ends_nothing_is_left(w):
+    thing = w.file(once("late", "exec sleep 1000"))
+    for wait_ms in (1, 20, 40, 70, 100, 150, 200, 300):
+        w.run("--timeout", f"{wait_ms}ms", thing, code=124)
+        equal(no_child(), True, f"all gone after {wait_ms} ms")
+        w.check_tidy()
+
+
 def ordered_pod(order):
     trap = f"trap 'echo {{0}} >> {order}; exit 0' TERM; echo {{0}} is up; {STAY}"
     return pod("app", container("db", trap.format("db")),
