@@ -152,15 +152,20 @@ static void add_span(const struct canvas *canvas, const struct timeline_row *row
     str_add(canvas->out, "</title></rect>\n");
 }
 
+/* Every other row is shaded, so that the eye stays on its line. */
+static void add_lanes(const struct canvas *canvas)
+{
+    for (size_t i = 0; i < canvas->timeline->rows.len; i += 2)
+        str_addf(canvas->out,
+                 "<rect class=\"lane\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n",
+                 canvas->left, y_of(i), canvas->right - canvas->left, ROW);
+}
+
 static void add_row(const struct canvas *canvas, size_t index)
 {
     const struct timeline_row *row = &canvas->timeline->rows.items[index];
     double y = y_of(index);
     scoped_str end = {0};
-    if (index % 2 == 0)
-        str_addf(canvas->out,
-                 "<rect class=\"lane\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n",
-                 canvas->left, y, canvas->right - canvas->left, ROW);
     add_label(canvas, row, y + 17);
     for (size_t i = 0; i < row->spans.len; i++)
         add_span(canvas, row, &row->spans.items[i], y + (double)(ROW - BAR) / 2);
@@ -202,7 +207,7 @@ static void add_legend(const struct canvas *canvas, double y)
         if (!is_always && total == 0)
             continue;
         str_add(&text, name);
-        if (state != CT_READY && state != CT_EXITED) {
+        if (state != CT_READY && state != CT_EXITED && (total > 0 || state != CT_FAILED)) {
             str_addc(&text, ' ');
             timeline_span_text(total, &text);
         }
@@ -254,9 +259,10 @@ void timeline_svg(const struct timeline *timeline, struct str *out)
 {
     scoped_str body = {0};
     struct canvas canvas = canvas_of(timeline, &body);
+    add_lanes(&canvas);
+    add_axis(&canvas);
     for (size_t i = 0; i < timeline->rows.len; i++)
         add_row(&canvas, i);
-    add_axis(&canvas);
     add_path(&canvas);
     double height = add_foot(&canvas);
     canvas.out = out; /* the height stands in the first line */

@@ -213,7 +213,7 @@ static void add_last(struct why *why, const struct podview *view, const struct p
         return;
     yyjson_mut_val *detail = why_detail(why, answer);
     why_end(last, &text);
-    why_say(why, detail, "it was started again %lld times; the run before %s",
+    why_say(why, detail, "this is restart %lld; the run before %s",
             (long long)json_int_at(one->status, "restartCount", 0), str_text(&text));
     why_help(why, detail, "muster logs %s -c %s --previous",
              json_str_at(view->pod, "metadata.name"), one->name);

@@ -64,48 +64,66 @@ static void help_refused(struct pod_case *c, const char *message)
              c->label);
 }
 
-static void add_failed(struct pod_case *c)
+static bool has_failed(const struct podview_one *one)
 {
-    for (size_t i = 0; i < c->view->list.len; i++) {
-        const struct podview_one *one = &c->view->list.items[i];
-        yyjson_val *end = json_at(one->status, "state.terminated");
-        scoped_str text = {0};
-        if (end == NULL || json_int_at(end, "exitCode", 0) == 0)
-            continue;
-        yyjson_mut_val *detail = why_detail(c->why, c->answer);
-        str_addf(&text, "%s ", one->name);
-        why_end(end, &text);
-        why_text(c->why, detail, &text);
-        why_put(c->why, detail, "container", one->name);
-        why_put(c->why, detail, "reason", json_str_at(end, "reason"));
-        why_container_more(c->why, c->view, (uint32_t)i, detail);
-    }
+    yyjson_val *end = json_at(one->status, "state.terminated");
+    return end != NULL && json_int_at(end, "exitCode", 0) != 0;
 }
 
-static bool explain_end(struct pod_case *c)
+static void add_failed(struct pod_case *c, uint32_t i)
 {
-    const char *phase = json_str_at(c->view->pod, "status.phase");
+    const struct podview_one *one = &c->view->list.items[i];
+    yyjson_val *end = json_at(one->status, "state.terminated");
+    yyjson_mut_val *detail = why_detail(c->why, c->answer);
+    scoped_str text = {0};
+    str_addf(&text, "%s ", one->name);
+    why_end(end, &text);
+    why_text(c->why, detail, &text);
+    why_put(c->why, detail, "container", one->name);
+    why_put(c->why, detail, "reason", json_str_at(end, "reason"));
+    why_container_more(c->why, c->view, i, detail);
+}
+
+/* The first container that failed says it for all, unless the pod has a reason of its own. */
+static void explain_failure(struct pod_case *c)
+{
     const char *reason = json_str_at(c->view->pod, "status.reason");
     const char *message = json_str_at(c->view->pod, "status.message");
-    if (str_eq(phase, "Succeeded")) {
-        why_say(c->why, c->answer, "%s is done: all its containers ended well", c->label);
-        return true;
-    }
-    if (!str_eq(phase, "Failed"))
-        return false;
+    const struct podview_one *first = NULL;
     scoped_str text = {0};
     str_addf(&text, "%s has failed", c->label);
     if (reason != NULL || message != NULL)
         str_addf(&text, ": %s%s%s", reason != NULL ? reason : "",
                  reason != NULL && message != NULL ? ": " : "", message != NULL ? message : "");
-    add_failed(c);
-    yyjson_mut_val *first = yyjson_mut_arr_get_first(yyjson_mut_obj_get(c->answer, "details"));
-    if (reason == NULL && message == NULL && first != NULL)
-        str_addf(&text, ": %s", json_mut_str_at(first, "text"));
+    for (uint32_t i = 0; i < c->view->list.len; i++) {
+        const struct podview_one *one = &c->view->list.items[i];
+        if (!has_failed(one))
+            continue;
+        if (first != NULL || reason != NULL || message != NULL) {
+            add_failed(c, i);
+            continue;
+        }
+        first = one;
+        str_addf(&text, ": %s ", one->name);
+        why_end(json_at(one->status, "state.terminated"), &text);
+        why_put(c->why, c->answer, "container", one->name);
+        why_container_more(c->why, c->view, i, c->answer);
+    }
     why_text(c->why, c->answer, &text);
     why_put(c->why, c->answer, "reason", reason);
     if (str_eq(reason, "Unsupported"))
         help_refused(c, message);
+}
+
+static bool explain_end(struct pod_case *c)
+{
+    const char *phase = json_str_at(c->view->pod, "status.phase");
+    if (str_eq(phase, "Succeeded"))
+        why_say(c->why, c->answer, "%s is done: all its containers ended well", c->label);
+    else if (str_eq(phase, "Failed"))
+        explain_failure(c);
+    else
+        return false;
     return true;
 }
 
