@@ -24,7 +24,6 @@
 struct localnode {
     struct loop *loop;
     struct host_guest guest;
-    struct log_source log_source;
     struct process_runtime *runtime;
     struct log_source logs;
     struct usage_source usage;
@@ -152,7 +151,6 @@ static int guest_open(void *arg, const char *data, struct err *err)
     r = process_runtime_open(&options, &node->runtime, err);
     if (r < 0)
         return r;
-    node->log_source = logsource_of(process_runtime_logs(node->runtime));
     const char *warning = process_runtime_warning(node->runtime);
     if (warning != NULL) {
         scoped_str quoted = {0};
@@ -247,11 +245,6 @@ void localnode_free(struct localnode *node)
 const struct host_guest *localnode_guest(const struct localnode *node)
 {
     return &node->guest;
-}
-
-const struct log_source *localnode_log_source(const struct localnode *node)
-{
-    return &node->log_source;
 }
 
 size_t localnode_pods(const struct localnode *node)

@@ -15,5 +15,4 @@ struct localnode *localnode_new(const struct localnode_options *options);
 void localnode_free(struct localnode *node); /* after the host */
 const struct host_guest *localnode_guest(const struct localnode *node);
 /* Filled in when the guest is opened. */
-const struct log_source *localnode_log_source(const struct localnode *node);
 size_t localnode_pods(const struct localnode *node);

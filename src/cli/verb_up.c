@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/localnode.h"
+#include "cli/nodeconfig.h"
 #include "cli/preload.h"
 #include "os/fd.h"
 #include "os/log.h"
@@ -143,10 +144,8 @@ static int serve(struct up *up, struct manifests *manifests, struct err *err)
     struct host_options options = {.data = str_text(&data),
                                    .listen = opt_get(&up->cli->opts, "listen"),
                                    .window_changes = up->window_changes};
-    if (up->node != NULL) {
+    if (up->node != NULL)
         options.guest = localnode_guest(up->node);
-        options.logs = localnode_log_source(up->node);
-    }
     if (r == 0)
         r = host_start(up->loop, &options, &up->host, err);
     str_done(&data);
@@ -187,8 +186,13 @@ int verb_up(struct cli *cli, int argc, char **argv)
     set_log_level(opt_get(&cli->opts, "log-level"));
     struct manifests manifests = {0};
     int r = manifests_load(cli, &manifests);
-    if (r != CLI_OK)
+    const char *node_config = opt_get(&cli->opts, "node-config");
+    if (r == CLI_OK && node_config != NULL)
+        r = nodeconfig_load(cli, node_config, &manifests);
+    if (r != CLI_OK) {
+        manifests_done(&manifests);
         return r;
+    }
     if (check_all(cli, &manifests) > 0) {
         manifests_done(&manifests);
         return CLI_FAILED;

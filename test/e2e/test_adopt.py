@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The supervisor is killed and comes back: pods go on, nothing is started twice, no exit is lost,
+nothing is left behind."""
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import time
+
+from muster_test import Cases, equal, fail
+from pods import (PODS, Node, alive, container, exec_probe, is_ready, node, pod, state_of, statuses,
+                  wait_until)
+
+cases = Cases()
+KILLS = int(os.environ.get("MUSTER_TEST_KILLS", "50"))
+PODS_PER_KILL = 4
+
+
+def pids_in(path):
+    return [int(word) for word in path.read_text().split()] if path.exists() else []
+
+
+@cases
+def pods_go_on_and_are_adopted_with_their_states(n):
+    pids = n.scratch("pids")
+    n.run(pod("lives", container("db", f"echo $$$$ >> {pids}; exec sleep 1000",
+                                 readinessProbe=exec_probe("true")),
+              container("app", f"echo $$$$ >> {pids}; exec sleep 1000", dependsOn=["db"])))
+    before = pids_in(pids)
+    n.restart()
+    thing = n.wait("lives", is_ready)
+    equal(pids_in(pids), before, "started")
+    equal([alive(pid) for pid in before], [True, True], "alive")
+    equal({name: s["restartCount"] for name, s in statuses(thing).items()}, {"db": 0, "app": 0})
+    n.delete("lives")
+    equal([alive(pid) for pid in before], [False, False], "alive after the deletion")
+
+
+@cases
+def an_exit_that_nobody_saw_is_not_lost(n):
+    pids, go = n.scratch("pids"), n.scratch("go")
+    n.run(pod("ends", container("a", f"echo $$$$ > {pids}; while ! test -f {go}; do sleep 0.02; done;"
+                                     "exit 7"), restartPolicy="Never"))
+    pid = wait_until(lambda: pids_in(pids), "its pid")[0]
+    n.api.close()
+    n.server.kill()
+    go.write_text("")
+    wait_until(lambda: not alive(pid), "it ended")
+    n.server.start()
+    n.api = n.server.local()
+    thing = n.wait("ends", lambda p: p["status"].get("phase") == "Failed")
+    equal(statuses(thing)["a"]["state"]["terminated"]["exitCode"], 7)
+    n.delete("ends")
+
+
+@cases
+def a_restart_that_was_due_happens_once(n):
+    count, go = n.scratch("count"), n.scratch("go")
+    n.run(pod("again", container(
+        "a", f"echo x >> {count}; test $(wc -l < {count}) -ge 2 && exec sleep 1000; "
+             f"while ! test -f {go}; do sleep 0.02; done; exit 1")))
+    n.api.close()
+    n.server.kill()
+    go.write_text("")
+    n.server.start()
+    n.api = n.server.local()
+    thing = n.wait("again", lambda p: is_ready(p) and statuses(p)["a"]["restartCount"] == 1)
+    equal(statuses(thing)["a"]["lastState"]["terminated"]["exitCode"], 1)
+    equal(count.read_text().split(), ["x", "x"])
+    n.delete("again")
+
+
+@cases
+def the_spawner_is_killed_too(n):
+    """Its children are ours then; while we are away as well they are ended, and started again."""
+    pids = n.scratch("pids")
+    n.run(pod("both", container("a", f"echo $$$$ >> {pids}; exec sleep 1000",
+                                readinessProbe=exec_probe("true"))))
+    first = pids_in(pids)[0]
+    spawner = int(open(f"/proc/{first}/stat").read().rsplit(")", 1)[1].split()[1])
+    os.kill(spawner, signal.SIGKILL)
+    thing = n.run(pod("next", container("a", readinessProbe=exec_probe("true"))))
+    equal(alive(first), True, "it lives")
+    equal(state_of(thing, "a"), "ready", "a pod after it")
+    os.kill(first, signal.SIGKILL)
+    n.wait("both", lambda p: is_ready(p) and statuses(p)["a"]["restartCount"] == 1)
+    second = pids_in(pids)[-1]
+    n.api.close()
+    spawner = int(open(f"/proc/{second}/stat").read().rsplit(")", 1)[1].split()[1])
+    n.server.kill()
+    os.kill(spawner, signal.SIGKILL)
+    n.server.start()
+    n.api = n.server.local()
+    n.wait("both", lambda p: is_ready(p) and statuses(p)["a"]["restartCount"] == 2)
+    wait_until(lambda: not alive(second), "the stray is ended")
+    n.delete("both")
+    n.delete("next")
+
+
+@cases
+def killed_during_starts_everything_is_accounted_for(n):
+    """Each start is written down by the process itself."""
+    rng, started, made = random.Random(1), n.scratch("started"), []
+    for round_ in range(KILLS):
+        for i in range(PODS_PER_KILL):
+            name = f"k{round_}-{i}"
+            n.create(pod(name, container(
+                "a", f"echo {name} $$$$ >> {started}; exec sleep 1000",
+                readinessProbe=exec_probe("true")), grace=1))
+            made.append(name)
+        time.sleep(rng.random() * 0.05)  # where the kill falls is left to chance, not the verdict
+        n.restart()
+    for name in made:
+        n.wait(name, is_ready)
+    lines = [line.split() for line in started.read_text().splitlines()]
+    for name in made:
+        starts = [int(pid) for who, pid in lines if who == name]
+        living = [pid for pid in starts if alive(pid)]
+        restarts = statuses(n.api.get(f"{PODS}/{name}"))["a"]["restartCount"]
+        if len(living) != 1 or len(starts) != restarts + 1:
+            fail(f"{name}: {len(starts)} starts, {len(living)} alive, {restarts} restarts")
+    for name in made:
+        n.api.ok("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
+    for name in made:
+        n.api.wait_gone(PODS, name)
+    equal([pid for _, pid in lines if alive(int(pid))], [], "left behind")
+
+
+@cases
+def a_server_without_rights_to_control_groups_warns_and_runs(n):
+    with contextlib.ExitStack() as stack:
+        other = Node(n.folder / "no-groups", "--no-cgroups")
+        stack.callback(other.server.end)
+        pids = other.scratch("pids")
+        other.run(pod("plain", container(
+            "a", f"sh -c 'echo $$$$ >> {pids}; exec sleep 1000' & echo $$$$ >> {pids}; wait",
+            readinessProbe=exec_probe(f"test $(wc -l < {pids}) -eq 2"))))
+        groups = [c for c in other.api.get("/api/v1/nodes")["items"][0]["status"]["conditions"]
+                  if c["type"] == "ControlGroups"]
+        equal(groups[0]["status"], "False")
+        other.delete("plain", grace=0)
+        wait_until(lambda: not any(alive(pid) for pid in pids_in(pids)), "all of it is gone")
+        other.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(cases.main(node))
