@@ -332,10 +332,8 @@ void timeline_span_text(time_ms span, struct str *out)
         str_add(out, "0s");
     else if (span < 1000)
         str_addf(out, "%lldms", (long long)span);
-    else if (span < 10000)
-        str_addf(out, "%.3gs", (double)span / 1000);
     else if (span < 100000)
-        str_addf(out, "%.1fs", (double)span / 1000);
+        str_addf(out, "%.3gs", (double)span / 1000);
     else
         duration_human(span, out);
 }

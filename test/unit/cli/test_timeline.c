@@ -20,19 +20,28 @@
 #define REST(p, s, r) MOVE("pending", p) "," MOVE("starting", s) "," MOVE("ready", r)
 
 /* The study's example: a; b after a; c and d after b; e after c and d. d has to wait for a slot. */
-static const char STUDY[] =
-    POD("app",
-        SPEC("a", "") "," SPEC("b", NEEDS(NEED("a"))) "," SPEC("c", NEEDS(NEED("b"))) ","
-            SPEC("d", NEEDS(NEED("b"))) "," SPEC("e", NEEDS(NEED("c") "," NEED("d"))),
-        STATUS("a", "true", "ready", "1", FIRST("00.000") "," REST("00.000", "00.000", "01.000"))
-        "," STATUS("b", "true", "ready", "1",
-                   FIRST("00.000") "," REST("01.000", "01.000", "03.000"))
-        "," STATUS("c", "true", "ready", "1",
-                   FIRST("00.000") "," REST("03.000", "03.000", "04.000"))
-        "," STATUS("d", "true", "ready", "1",
-                   FIRST("00.000") "," REST("03.000", "04.000", "07.000"))
-        "," STATUS("e", "true", "ready", "1",
-                   FIRST("00.000") "," REST("07.000", "07.000", "10.000")));
+static const char STUDY[] = POD(
+    "app",
+    SPEC("a", "") "," SPEC("b", NEEDS(NEED("a"))) "," SPEC("c", NEEDS(NEED("b"))) "," SPEC(
+        "d", NEEDS(NEED("b"))) "," SPEC("e", NEEDS(NEED("c") "," NEED("d"))),
+    STATUS("a", "true", "ready", "1", FIRST("00.000") "," REST("00.000", "00.000", "01.000")) "," STATUS(
+        "b", "true", "ready", "1",
+        FIRST("00.000") "," REST(
+            "01.000", "01.000",
+            "03.000")) "," STATUS("c", "true", "ready", "1",
+                                  FIRST("00.000") "," REST(
+                                      "03.000", "03.000",
+                                      "04.000")) "," STATUS("d", "true", "ready", "1",
+                                                            FIRST("00.000") "," REST(
+                                                                "03.000", "04.000",
+                                                                "07.000")) "," STATUS("e", "true",
+                                                                                      "ready", "1",
+                                                                                      FIRST("00."
+                                                                                            "000") "," REST(
+                                                                                          "07.000",
+                                                                                          "07.000",
+                                                                                          "10."
+                                                                                          "000")));
 
 static void make(struct timeline *timeline, const char *const *pods, size_t n, time_ms now)
 {
@@ -58,12 +67,19 @@ static void test_text(void **state)
     timeline_text(&timeline, &(struct timeline_look){.width = 69}, &out);
     assert_string_equal(
         str_text(&out),
-        "pod/app: ready after 10.0s, 5 containers\n"
+        "pod/app: ready after 10s, 5 containers\n"
         "\n"
-        "       0s                  5s                  10.0s\n"
-        "       ├───────────────────┼───────────────────┼─────────────────\n"
-        /* 5.3 characters are a second */
-        "" );
+        "       0s                       5s                       10s\n"
+        "       ├────────────────────────┼────────────────────────┼──\n"
+        "* a    ▒▒▒▒▒████████████████████████████████████████████████ 1s\n"
+        "* b    ·····▒▒▒▒▒▒▒▒▒▒██████████████████████████████████████ 3s\n"
+        "  c    ···············▒▒▒▒▒█████████████████████████████████ 4s\n"
+        "* d    ···············░░░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒██████████████████ 7s\n"
+        "* e    ···································▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███ 10s\n"
+        "\n"
+        "critical path: a 1s > b 2s > d 4s > e 3s\n"
+        "totals: blocked 14s, pending 1s, starting 10s\n"
+        "legend: · blocked  ░ pending  ▒ starting  █ ready  ✗ failed  * critical path\n");
     timeline_done(&timeline);
 }
 
@@ -90,21 +106,27 @@ static void test_unfinished(void **state)
     (void)state;
     static const char POD_TEXT[] =
         POD("app", SPEC("web", NEEDS(NEED("db"))) "," SPEC("db", ""),
-            STATUS("web", "false", "blocked", "0", FIRST("00.000")) ","
-            STATUS("db", "false", "starting", "1",
-                   FIRST("00.000") "," MOVE("pending", "00.000") "," MOVE("starting", "01.000")));
+            STATUS("web", "false", "blocked", "0", FIRST("00.000")) "," STATUS(
+                "db", "false", "starting", "1",
+                FIRST("00.000") "," MOVE("pending", "00.000") "," MOVE("starting", "01.000")));
     struct timeline timeline;
     scoped_str out = {0};
     make(&timeline, (const char *const[]){POD_TEXT}, 1, START + 4000);
     assert_int_equal(timeline.ready_after, -1);
     assert_int_equal(timeline.length, 4000);
     timeline_text(&timeline, &(struct timeline_look){.width = 40}, &out);
-    assert_string_equal(str_text(&out),
-                        "pod/app: not ready yet, 2 of 2 are not, after 4s, 2 containers\n"
-                        "\n"
-                        "       0s          2s          4s\n"
-                        "       ├───────────┼────────────\n"
-                        "");
+    assert_string_equal(
+        str_text(&out),
+        "pod/app: not ready yet, 2 of 2 are not, after 4s, 2 containers\n"
+        "\n"
+        "       0s          2s\n"
+        "       ├───────────┼───────────\n"
+        "  web  ························ -\n"
+        "* db   ░░░░░░▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒ -\n"
+        "\n"
+        "critical path so far: db 4s\n"
+        "totals: blocked 4s, pending 1s, starting 3s\n"
+        "legend: · blocked  ░ pending  ▒ starting  █ ready  ✗ failed  * critical path\n");
     timeline_done(&timeline);
 }
 
@@ -114,11 +136,16 @@ static void test_restarts(void **state)
     (void)state;
     static const char POD_TEXT[] =
         POD("app", SPEC("a", "") "," SPEC("b", "") "," SPEC("c", ""),
-            STATUS("a", "true", "ready", "1", FIRST("00.000") "," REST("00.000", "00.000", "01.000"))
-            "," STATUS("b", "true", "ready", "3",
-                       FIRST("30.000") "," REST("30.000", "30.000", "30.100"))
-            "," STATUS("c", "true", "ready", "2",
-                       FIRST("01.500") "," REST("01.500", "01.500", "01.900")));
+            STATUS("a", "true", "ready", "1",
+                   FIRST("00.000") "," REST(
+                       "00.000", "00.000",
+                       "01.000")) "," STATUS("b", "true", "ready", "3",
+                                             FIRST("30.000") "," REST(
+                                                 "30.000", "30.000",
+                                                 "30.100")) "," STATUS("c", "true", "ready", "2",
+                                                                       FIRST("01.500") "," REST(
+                                                                           "01.500", "01.500",
+                                                                           "01.900")));
     struct timeline timeline;
     make(&timeline, (const char *const[]){POD_TEXT}, 1, START + 60000);
     assert_int_equal(timeline.ready_after, 1900);
@@ -126,7 +153,7 @@ static void test_restarts(void **state)
     assert_false(timeline.rows.items[2].is_later);
     assert_int_equal(timeline.notes.len, 1);
     assert_string_equal(timeline.notes.items[0],
-                        "b was started again (start 3) after 30.0s; that is not in the picture");
+                        "b was started again (start 3) after 30s; that is not in the picture");
     assert_string_equal(timeline.rows.items[2].label, "c (start 2)");
     timeline_done(&timeline);
 }
@@ -137,7 +164,8 @@ static void test_fails(void **state)
     static const char POD_TEXT[] =
         POD("app", SPEC("a", ""),
             STATUS("a", "false", "failed", "2",
-                   FIRST("00.000") "," REST("00.000", "00.000", "00.010") "," MOVE("failed", "01.000")));
+                   FIRST("00.000") "," REST("00.000", "00.000", "00.010") "," MOVE("failed",
+                                                                                   "01.000")));
     struct timeline timeline;
     scoped_str out = {0};
     make(&timeline, (const char *const[]){POD_TEXT}, 1, START + 2000);
@@ -266,8 +294,8 @@ static void test_json(void **state)
     assert_string_equal(json_str_at(last, "container"), "e");
     assert_int_equal(json_int_at(last, "fromMs", -1), 7000);
     assert_int_equal(json_int_at(last, "toMs", -1), 10000);
-    yyjson_val *span = yyjson_arr_get_last(
-        json_at(yyjson_arr_get_first(json_at(root, "containers")), "spans"));
+    yyjson_val *span =
+        yyjson_arr_get_last(json_at(yyjson_arr_get_first(json_at(root, "containers")), "spans"));
     assert_string_equal(json_str_at(span, "state"), "ready");
     timeline_done(&timeline);
 }
@@ -301,8 +329,13 @@ static void test_tick(void **state)
         time_ms length;
         size_t ticks;
         time_ms tick;
-    } ROWS[] = {{1, 8, 1},         {9, 8, 1},         {10, 8, 2},         {4549, 8, 1000},
-                {60000, 8, 10000}, {3600000, 4, 1200000}, {86400000LL * 365, 5, 86400000LL * 74},
+    } ROWS[] = {{1, 8, 1},
+                {8, 8, 1},
+                {10, 8, 2},
+                {4549, 8, 1000},
+                {60000, 8, 10000},
+                {3600000, 4, 1200000},
+                {86400000LL * 365, 5, 86400000LL * 74},
                 {100, 0, 100}};
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++)
         assert_int_equal(timeline_tick(ROWS[i].length, ROWS[i].ticks), ROWS[i].tick);
@@ -311,11 +344,16 @@ static void test_tick(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),  cmocka_unit_test(test_path),
-        cmocka_unit_test(test_unfinished), cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_fails), cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_fold_containers), cmocka_unit_test(test_svg),
-        cmocka_unit_test(test_json),  cmocka_unit_test(test_odd),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_path),
+        cmocka_unit_test(test_unfinished),
+        cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_fails),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_fold_containers),
+        cmocka_unit_test(test_svg),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_odd),
         cmocka_unit_test(test_tick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,18 +19,17 @@
 /* `specs` and `statuses` are lists of containers. */
 #define POD(name, specs, more, statuses)                                                           \
     "{\"kind\":\"Pod\"," META(name, "") ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" specs    \
-    "]},\"status\":{\"phase\":\"Running\"," more ",\"containerStatuses\":[" statuses "]}}"
+                                        "]},\"status\":{\"phase\":\"Running\"," more               \
+                                        ",\"containerStatuses\":[" statuses "]}}"
 #define SPEC(name, more) "{\"name\":\"" name "\"" more "}"
 #define PROBE ",\"readinessProbe\":{\"exec\":{}}"
 #define NEEDS(name) ",\"dependsOn\":[{\"name\":\"" name "\",\"condition\":\"ready\"}]"
 #define IS(name, ready, states, life)                                                              \
-    "{\"name\":\"" name "\",\"ready\":" ready ",\"restartCount\":3," states                        \
-    "\"lifecycle\":{" life "}}"
-#define SINCE(state, s)                                                                            \
-    "\"state\":\"" state "\",\"since\":\"2026-01-02T03:" s ".000000Z\""
+    "{\"name\":\"" name "\",\"ready\":" ready ",\"restartCount\":3," states "\"lifecycle\":{" life \
+    "}}"
+#define SINCE(state, s) "\"state\":\"" state "\",\"since\":\"2026-01-02T03:" s ".000000Z\""
 #define RUNS "\"state\":{\"running\":{}},"
-#define ENDED(where, code, more)                                                                   \
-    "\"" where "\":{\"terminated\":{\"exitCode\":" code more "}},"
+#define ENDED(where, code, more) "\"" where "\":{\"terminated\":{\"exitCode\":" code more "}},"
 #define WAITS(reason) "\"state\":{\"waiting\":{\"reason\":\"" reason "\"}},"
 #define BLOCKED(name)                                                                              \
     IS(name, "false", WAITS("DependencyNotReady"),                                                 \
@@ -41,11 +40,16 @@
     IS(name, "false", WAITS("StartThrottled"),                                                     \
        SINCE("pending", "04:02") ",\"reason\":\"StartThrottled\",\"message\":\"waits for the "     \
                                  "throttle: " gate "\"")
-#define CONFIG(name, throttling)                                                                   \
-    "{" META(name, "") ",\"spec\":{\"throttling\":{" throttling "}}}"
+#define CONFIG(name, throttling) "{" META(name, "") ",\"spec\":{\"throttling\":{" throttling "}}}"
 #define NOT_FOUND "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"gone\",\"code\":404}"
-#define ASK(name, pod) {"GET", PODS "/" name, NULL, 200, pod}
-#define WHY(name) {"why", "pod/" name}
+#define ASK(name, pod)                                                                             \
+    {                                                                                              \
+        "GET", PODS "/" name, NULL, 200, pod                                                       \
+    }
+#define WHY(name)                                                                                  \
+    {                                                                                              \
+        "why", "pod/" name                                                                         \
+    }
 
 /* ---- containers ---- */
 
@@ -59,12 +63,11 @@ static const struct scene CONTAINERS[] = {
      ""},
     {"a chain, down to the probe that fails",
      WHY("a"),
-     {ASK("a", POD("a",
-                   SPEC("web", NEEDS("app")) "," SPEC("app", NEEDS("db")) "," SPEC("db", PROBE),
-                   READY("False"),
-                   BLOCKED("web") "," BLOCKED("app") "," IS(
-                       "db", "false", RUNS,
-                       SINCE("starting", "03:53") ",\"message\":\"exit code 1\""))),
+     {ASK("a",
+          POD("a", SPEC("web", NEEDS("app")) "," SPEC("app", NEEDS("db")) "," SPEC("db", PROBE),
+              READY("False"),
+              BLOCKED("web") "," BLOCKED("app") "," IS(
+                  "db", "false", RUNS, SINCE("starting", "03:53") ",\"message\":\"exit code 1\""))),
       {"GET", CONFIGS, NULL, 200, LIST(CONFIG("default", "\"startTimeout\":\"1m\""))}},
      0,
      "pod/a is not ready: db is starting since 12s, its readiness probe says: exit code 1; 2 "
@@ -79,9 +82,9 @@ static const struct scene CONTAINERS[] = {
      ""},
     {"a time-out of its own, after a restart",
      WHY("a"),
-     {ASK("a", POD("a", SPEC("x", ",\"startTimeout\":\"20s\""), READY("False"),
-                   IS("x", "false", RUNS ENDED("lastState", "1", ""),
-                      SINCE("starting", "03:55"))))},
+     {ASK("a",
+          POD("a", SPEC("x", ",\"startTimeout\":\"20s\""), READY("False"),
+              IS("x", "false", RUNS ENDED("lastState", "1", ""), SINCE("starting", "03:55"))))},
      0,
      "pod/a is not ready: x is starting since 10s\n"
      "  x is starting since 10s\n"
@@ -92,10 +95,11 @@ static const struct scene CONTAINERS[] = {
      ""},
     {"back-off",
      WHY("a"),
-     {ASK("a", POD("a", SPEC("x", "") "," SPEC("y", ""), READY("False"),
-                   IS("x", "false", WAITS("CrashLoopBackOff") ENDED("lastState", "3", ""),
-                      SINCE("failed", "04:03") ",\"nextStart\":\"2026-01-02T03:04:13Z\"")
-                   "," IS_READY("y")))},
+     {ASK("a",
+          POD("a", SPEC("x", "") "," SPEC("y", ""), READY("False"),
+              IS("x", "false", WAITS("CrashLoopBackOff") ENDED("lastState", "3", ""),
+                 SINCE("failed",
+                       "04:03") ",\"nextStart\":\"2026-01-02T03:04:13Z\"") "," IS_READY("y")))},
      0,
      "pod/a is not ready: x ended with exit code 3, starts again in 8s (restart 4)\n"
      "  x ended with exit code 3, starts again in 8s (restart 4)\n"
@@ -107,8 +111,7 @@ static const struct scene CONTAINERS[] = {
                    IS("x", "false",
                       ENDED("state", "128",
                             ",\"reason\":\"StartError\",\"message\":\"exec x: No such file\""),
-                      SINCE("failed", "04:03"))
-                   "," BLOCKED("y")))},
+                      SINCE("failed", "04:03")) "," BLOCKED("y")))},
      0,
      "pod/a is not ready: x has failed for good: it could not be started: exec x: No such file; 1 "
      "container waits for it\n"
@@ -129,10 +132,16 @@ static const struct scene CONTAINERS[] = {
     {"an init container at work",
      WHY("a"),
      {ASK("a",
-          "{" META("a", "") ",\"spec\":{\"nodeName\":\"n1\",\"initContainers\":[" SPEC("i", "") "]"
-          ",\"containers\":[" SPEC("x", "") "]},\"status\":{\"phase\":\"Pending\","
-          "\"initContainerStatuses\":[" IS("i", "true", RUNS, SINCE("ready", "04:00"))
-          "],\"containerStatuses\":[" BLOCKED("x") "]}}")},
+          "{" META("a", "") ",\"spec\":{\"nodeName\":\"n1\",\"initContainers\":[" SPEC(
+              "i", "") "]"
+                       ",\"containers\":[" SPEC(
+                           "x",
+                           "") "]},\"status\":{\"phase\":\"Pending\","
+                               "\"initContainerStatuses\":[" IS(
+                                   "i",
+                                   "true", RUNS,
+                                   SINCE("ready",
+                                         "04:00")) "],\"containerStatuses\":[" BLOCKED("x") "]}}")},
      0,
      "pod/a is not ready: i is at work since 5s; 1 container waits for it\n"
      "  i is at work since 5s\n"
@@ -142,9 +151,10 @@ static const struct scene CONTAINERS[] = {
     {"conditions of others",
      WHY("a"),
      {ASK("a", "{" META("a", "") ",\"spec\":{\"nodeName\":\"n1\",\"readinessGates\":[{"
-               "\"conditionType\":\"lb\"},{\"conditionType\":\"dns\"}],\"containers\":[" SPEC(
-                   "x", "") "]},\"status\":{" CONDS(COND("dns", "True", ""))
-               ",\"containerStatuses\":[" IS_READY("x") "]}}")},
+                                 "\"conditionType\":\"lb\"},{\"conditionType\":\"dns\"}],"
+                                 "\"containers\":[" SPEC("x", "") "]},\"status\":{" CONDS(
+                                     COND("dns", "True",
+                                          "")) ",\"containerStatuses\":[" IS_READY("x") "]}}")},
      0,
      "pod/a is not ready: its containers are, its readiness gates are not: lb\n"
      "  help: whoever is in charge of these conditions has to set them to True\n",
@@ -211,135 +221,164 @@ static const struct scene THROTTLE[] = {
 
 #define UNBOUND(spec, status)                                                                      \
     "{" META("a", "") ",\"spec\":{\"containers\":[" SPEC("x", "") "]" spec "},\"status\":{"        \
-    "\"phase\":\"Pending\"" status "}}"
+                                                                  "\"phase\":\"Pending\"" status   \
+                                                                  "}}"
 #define NOT_SCHEDULED(reason, message)                                                             \
-    "," CONDS(COND("PodScheduled", "False",                                                        \
-                   ",\"reason\":\"" reason "\",\"message\":\"" message "\""))
+    "," CONDS(                                                                                     \
+        COND("PodScheduled", "False", ",\"reason\":\"" reason "\",\"message\":\"" message "\""))
 #define OVER(phase, more, statuses)                                                                \
     "{" META("a", "") ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" SPEC("x", "") "," SPEC(    \
         "y", "") "]},\"status\":{\"phase\":\"" phase "\"" more ",\"containerStatuses\":[" statuses \
-    "]}}"
+                 "]}}"
 
-static const struct scene ENDS[] = {
-    {"no room",
-     WHY("a"),
-     {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable",
-                                         "0/1 nodes are available: 1 Insufficient cpu.")))},
-     0,
-     "pod/a is not placed on a node: 0/1 nodes are available: 1 Insufficient cpu.\n"
-     "  help: lower resources.requests of its containers, or make room: muster top nodes, muster "
-     "get pods -A -o wide\n",
-     ""},
-    {"no node",
-     WHY("a"),
-     {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable", "0/0 nodes are available.")))},
-     0,
-     "pod/a is not placed on a node: 0/0 nodes are available.\n"
-     "  help: there was no node; muster up without --no-node makes this machine one\n",
-     ""},
-    {"scheduling gates",
-     WHY("a"),
-     {ASK("a", UNBOUND(",\"schedulingGates\":[{\"name\":\"b\"},{\"name\":\"c\"}]",
-                       NOT_SCHEDULED("SchedulingGated", "held")))},
-     0,
-     "pod/a is not placed on a node: it has scheduling gates: b, c\n"
-     "  help: it goes on when whoever set them has removed all of spec.schedulingGates\n",
-     ""},
-    {"another scheduler",
-     WHY("a"),
-     {ASK("a", UNBOUND(",\"schedulerName\":\"mine\"", ""))},
-     0,
-     "pod/a is not placed on a node: mine has not looked at it yet\n"
-     "  help: is there a scheduler of that name? It is spec.schedulerName of the pod\n",
-     ""},
-    {"a node that is silent",
-     WHY("a"),
-     {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
-      {"GET", "/api/v1/nodes/n1", NULL, 200,
-       "{\"status\":{" CONDS(COND("Ready", "Unknown", ",\"message\":\"silent\"")) "}}"}},
-     0,
-     "pod/a is placed on node n1, which has not taken it yet\n  node n1 is not ready: silent\n",
-     ""},
-    {"a node that is not there",
-     WHY("a"),
-     {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
-      {"GET", "/api/v1/nodes/n1", NULL, 404, NOT_FOUND}},
-     0,
-     "pod/a is placed on node n1, which has not taken it yet\n  nothing is known of node n1\n",
-     ""},
-    {"a ConfigMap is missing",
-     WHY("a"),
-     {ASK("a", POD("a", SPEC("x", ""), READY("False"),
-                   "{\"name\":\"x\",\"state\":{\"waiting\":{\"reason\":"
-                   "\"CreateContainerConfigError\",\"message\":\"there is no ConfigMap "
-                   "default/m\"}}}"))},
-     0,
-     "pod/a is held back: CreateContainerConfigError: there is no ConfigMap default/m\n"
-     "  help: create what is missing, or mark it as optional; the pod goes on by itself\n",
-     ""},
-    {"refused",
-     WHY("a"),
-     {ASK("a", OVER("Failed",
-                    ",\"reason\":\"Unsupported\",\"message\":\"spec.containers[0].image: no\"",
-                    ""))},
-     0,
-     "pod/a has failed: Unsupported: spec.containers[0].image: no\n"
-     "  help: leave the image out, annotate the pod with muster.dev/runtime: process, or set "
-     "images: Ignore in a NodeConfig\n"
-     "  help: muster events --for pod/a says more; a changed pod has to be created anew\n",
-     ""},
-    {"failed",
-     WHY("a"),
-     {ASK("a", OVER("Failed", "",
-                    IS("x", "false", ENDED("state", "7", ""), SINCE("failed", "04:00")) "," IS(
-                        "y", "false",
-                        ENDED("state", "137", ",\"signal\":9,\"reason\":\"OOMKilled\""),
-                        SINCE("failed", "04:00"))))},
-     0,
-     "pod/a has failed: x ended with exit code 7\n"
-     "  y used more memory than its limit and was killed (OOMKilled)\n"
-     "    help: raise resources.limits.memory of y\n"
-     "    help: see what it printed: muster logs a -c y\n"
-     "  help: see what it printed: muster logs a -c x\n",
-     ""},
-    {"done",
-     WHY("a"),
-     {ASK("a", OVER("Succeeded", "", ""))},
-     0,
-     "pod/a is done: all its containers ended well\n",
-     ""},
-    {"deleted",
-     WHY("a"),
-     {ASK("a", "{" META("a", ",\"deletionTimestamp\":\"2026-01-02T03:04:32Z\","
-                             "\"deletionGracePeriodSeconds\":30,\"finalizers\":[\"f/x\"]")
-               ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" SPEC("x", "") "]},\"status\":{"
-               "\"containerStatuses\":[" IS_READY("x") "]}}")},
-     0,
-     "pod/a is being deleted since 3s; 27s of its grace are left\n"
-     "  it stays until its finalizers are removed: f/x\n"
-     "    help: whoever set them removes them when done; by hand only if he is gone\n"
-     "  these containers still run: x\n",
-     ""},
+static const struct scene ENDS[] =
+    {
+        {"no room",
+         WHY("a"),
+         {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable",
+                                             "0/1 nodes are available: 1 Insufficient cpu.")))},
+         0,
+         "pod/a is not placed on a node: 0/1 nodes are available: 1 Insufficient cpu.\n"
+         "  help: lower resources.requests of its containers, or make room: muster top nodes, "
+         "muster "
+         "get pods -A -o wide\n",
+         ""},
+        {"no node",
+         WHY("a"),
+         {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable", "0/0 nodes are available.")))},
+         0,
+         "pod/a is not placed on a node: 0/0 nodes are available.\n"
+         "  help: there was no node; muster up without --no-node makes this machine one\n",
+         ""},
+        {"scheduling gates",
+         WHY("a"),
+         {ASK("a", UNBOUND(",\"schedulingGates\":[{\"name\":\"b\"},{\"name\":\"c\"}]",
+                           NOT_SCHEDULED("SchedulingGated", "held")))},
+         0,
+         "pod/a is not placed on a node: it has scheduling gates: b, c\n"
+         "  help: it goes on when whoever set them has removed all of spec.schedulingGates\n",
+         ""},
+        {"another scheduler",
+         WHY("a"),
+         {ASK("a", UNBOUND(",\"schedulerName\":\"mine\"", ""))},
+         0,
+         "pod/a is not placed on a node: mine has not looked at it yet\n"
+         "  help: is there a scheduler of that name? It is spec.schedulerName of the pod\n",
+         ""},
+        {"a node that is silent",
+         WHY("a"),
+         {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
+          {"GET", "/api/v1/nodes/n1", NULL, 200,
+           "{\"status\":{" CONDS(COND("Ready", "Unknown", ",\"message\":\"silent\"")) "}}"}},
+         0,
+         "pod/a is placed on node n1, which has not taken it yet\n  node n1 is not ready: silent\n",
+         ""},
+        {"a node that is not there",
+         WHY("a"),
+         {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
+          {"GET", "/api/v1/nodes/n1", NULL, 404, NOT_FOUND}},
+         0,
+         "pod/a is placed on node n1, which has not taken it yet\n  nothing is known of node n1\n",
+         ""},
+        {"a ConfigMap is missing",
+         WHY("a"),
+         {ASK("a", POD("a", SPEC("x", ""), READY("False"),
+                       "{\"name\":\"x\",\"state\":{\"waiting\":{\"reason\":"
+                       "\"CreateContainerConfigError\",\"message\":\"there is no ConfigMap "
+                       "default/m\"}}}"))},
+         0,
+         "pod/a is held back: CreateContainerConfigError: there is no ConfigMap default/m\n"
+         "  help: create what is missing, or mark it as optional; the pod goes on by itself\n",
+         ""},
+        {"refused",
+         WHY("a"),
+         {ASK("a", OVER("Failed",
+                        ",\"reason\":\"Unsupported\",\"message\":\"spec.containers[0].image: no\"",
+                        ""))},
+         0,
+         "pod/a has failed: Unsupported: spec.containers[0].image: no\n"
+         "  help: leave the image out, annotate the pod with muster.dev/runtime: process, or set "
+         "images: Ignore in a NodeConfig\n"
+         "  help: muster events --for pod/a says more; a changed pod has to be created anew\n",
+         ""},
+        {"failed",
+         WHY("a"),
+         {ASK(
+             "a", OVER(
+                      "Failed", "",
+                      IS("x", "false", ENDED("state", "7", ""), SINCE("failed", "04:00")) "," IS(
+                          "y",
+                          "false", ENDED("state", "137", ",\"signal\":9,\"reason\":\"OOMKilled\""),
+                          SINCE("failed", "04:00"))))},
+         0,
+         "pod/a has failed: x ended with exit code 7\n"
+         "  y used more memory than its limit and was killed (OOMKilled)\n"
+         "    help: raise resources.limits.memory of y\n"
+         "    help: see what it printed: muster logs a -c y\n"
+         "  help: see what it printed: muster logs a -c x\n",
+         ""},
+        {"done",
+         WHY("a"),
+         {ASK("a", OVER("Succeeded", "", ""))},
+         0,
+         "pod/a is done: all its containers ended well\n",
+         ""},
+        {"deleted",
+         WHY("a"),
+         {ASK(
+             "a",
+             "{" META(
+                 "a",
+                 ",\"deletionTimestamp\":\"2026-01-02T03:04:32Z\","
+                 "\"deletionGracePeriodSeconds\":30,\"finalizers\":[\"f/x\"]") ",\"spec\":{"
+                                                                               "\"nodeName\":"
+                                                                               "\"n1\","
+                                                                               "\"containers\":"
+                                                                               "[" SPEC("x",
+                                                                                        "") "]},"
+                                                                                            "\"stat"
+                                                                                            "us\":{"
+                                                                                            "\"cont"
+                                                                                            "ainerS"
+                                                                                            "tatuse"
+                                                                                            "s\":"
+                                                                                            "[" IS_READY(
+                                                                                                "x") "]}}")},
+         0,
+         "pod/a is being deleted since 3s; 27s of its grace are left\n"
+         "  it stays until its finalizers are removed: f/x\n"
+         "    help: whoever set them removes them when done; by hand only if he is gone\n"
+         "  these containers still run: x\n",
+         ""},
 };
 
 /* ---- jobs ---- */
 
 #define JOB(spec, status)                                                                          \
-    "{\"kind\":\"Job\"," META("j", "") ",\"spec\":{\"completions\":3,\"parallelism\":3,"           \
-    "\"backoffLimit\":6,\"selector\":{\"matchLabels\":{\"job\":\"j\"}}" spec "},\"status\":{"      \
-    status "}}"
-#define GIVEN(job) {"GET", JOBS "/j", NULL, 200, job}
-#define WITH(pods) {"GET", MEMBERS, NULL, 200, LIST(pods)}
+    "{\"kind\":\"Job\"," META(                                                                     \
+        "j", "") ",\"spec\":{\"completions\":3,\"parallelism\":3,"                                 \
+                 "\"backoffLimit\":6,\"selector\":{\"matchLabels\":{\"job\":\"j\"}}" spec          \
+                 "},\"status\":{" status "}}"
+#define GIVEN(job)                                                                                 \
+    {                                                                                              \
+        "GET", JOBS "/j", NULL, 200, job                                                           \
+    }
+#define WITH(pods)                                                                                 \
+    {                                                                                              \
+        "GET", MEMBERS, NULL, 200, LIST(pods)                                                      \
+    }
 #define ENDED_POD(name, phase, code, s)                                                            \
-    "{" META(name, "") ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" SPEC("x", "") "]},"       \
-    "\"status\":{\"phase\":\"" phase "\",\"containerStatuses\":[" IS(                              \
-        "x", "false",                                                                              \
-        ENDED("state", code, ",\"finishedAt\":\"2026-01-02T03:" s "Z\""),                          \
-        SINCE("failed", s)) "]}}"
+    "{" META(name, "") ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" SPEC(                     \
+        "x", "") "]},"                                                                             \
+                 "\"status\":{\"phase\":\"" phase "\",\"containerStatuses\":[" IS(                 \
+                     "x", "false",                                                                 \
+                     ENDED("state", code, ",\"finishedAt\":\"2026-01-02T03:" s "Z\""),             \
+                     SINCE("failed", s)) "]}}"
 #define HELD(name)                                                                                 \
-    "{" META(name, "") ",\"spec\":{\"containers\":[" SPEC("x", "") "]},\"status\":{\"phase\":"     \
-    "\"Pending\"" NOT_SCHEDULED("Unschedulable", "0/1 nodes are available: 1 Too many pods.")      \
-    "}}"
+    "{" META(name, "") ",\"spec\":{\"containers\":[" SPEC(                                         \
+        "x", "") "]},\"status\":{\"phase\":"                                                       \
+                 "\"Pending\"" NOT_SCHEDULED("Unschedulable",                                      \
+                                             "0/1 nodes are available: 1 Too many pods.") "}}"
 #define FULL(name)                                                                                 \
     "  pod/" name " is not placed on a node: 0/1 nodes are available: 1 Too many pods.\n"          \
     "    help: delete pods that are not needed, or add a node\n"
@@ -374,8 +413,9 @@ static const struct scene JOBS_SCENES[] = {
      {"why", "job/j"},
      {GIVEN(JOB("", "\"failed\":3,\"succeeded\":1")),
       WITH(ENDED_POD("p", "Failed", "4", "03:00") "," ENDED_POD(
-          "q", "Succeeded", "0", "03:10") "," ENDED_POD("r", "Failed", "5", "03:40") ","
-                                          ENDED_POD("s", "Failed", "6", "04:00"))},
+          "q", "Succeeded", "0", "03:10") "," ENDED_POD("r", "Failed", "5",
+                                                        "03:40") "," ENDED_POD("s", "Failed", "6",
+                                                                               "04:00"))},
      0,
      "job/j makes its next pod in 15s: 2 failed in a row (backoffLimit 6)\n"
      "  pod/p has failed: x ended with exit code 4\n"
@@ -447,18 +487,24 @@ static const struct scene WORDS[] = {
     {"two of them", {"why", "pod/a", "pod/b"}, {{0}}, 2, "", NULL},
     {"a timeline",
      {"timeline", "job/j", "--width=40"},
-     {GIVEN(JOB("", "")), WITH(POD("p", SPEC("x", ""), READY("True"),
-                                   IS("x", "true", RUNS,
-                                      SINCE("ready", "04:02") ",\"generation\":1,\"moves\":["
-                                      "{\"state\":\"pending\",\"at\":\"2026-01-02T03:04:00Z\"},"
-                                      "{\"state\":\"starting\",\"at\":\"2026-01-02T03:04:01Z\"},"
-                                      "{\"state\":\"ready\",\"at\":\"2026-01-02T03:04:02Z\"}]")))},
+     {GIVEN(JOB("", "")),
+      WITH(POD(
+          "p", SPEC("x", ""), READY("True"),
+          IS("x", "true", RUNS,
+             SINCE("ready", "04:02") ",\"generation\":1,\"moves\":["
+                                     "{\"state\":\"pending\",\"at\":\"2026-01-02T03:04:00Z\"},"
+                                     "{\"state\":\"starting\",\"at\":\"2026-01-02T03:04:01Z\"},"
+                                     "{\"state\":\"ready\",\"at\":\"2026-01-02T03:04:02Z\"}]")))},
      0,
      "job/j: ready after 2s, 1 container\n"
      "\n"
-     "       0s           1s          2s\n"
-     "       ├────────────┼───────────┼\n"
-     "",
+     "       0s         1s         2s\n"
+     "       ├──────────┼──────────┼─\n"
+     "* x    ░░░░░░░░░░░▒▒▒▒▒▒▒▒▒▒▒▒█ 2s\n"
+     "\n"
+     "critical path: x 2s\n"
+     "totals: blocked 0s, pending 1s, starting 1s\n"
+     "legend: · blocked  ░ pending  ▒ starting  █ ready  ✗ failed  * critical path\n",
      ""},
     {"a timeline of nothing",
      {"timeline", "pod", "a"},
