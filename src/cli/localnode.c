@@ -24,7 +24,6 @@
 struct localnode {
     struct loop *loop;
     struct host_guest guest;
-    struct log_source log_source;
     struct process_runtime *runtime;
     struct log_source logs;
     struct usage_source usage;
@@ -39,6 +38,9 @@ struct localnode {
     const char *base_env[8];
     void (*done)(void *arg);
     void *done_arg;
+    void (*ready)(void *arg);
+    void *ready_arg;
+    bool is_ready;
 };
 
 /* A host name may have capitals and underscores, an object's name may not. */
@@ -86,6 +88,14 @@ static void on_settings(void *arg, int64_t log_bytes, int log_files)
     logs_set_limits(process_runtime_logs(node->runtime), &limits);
 }
 
+static void on_registered(void *arg)
+{
+    struct localnode *node = arg;
+    node->is_ready = true;
+    if (node->ready != NULL)
+        node->ready(node->ready_arg);
+}
+
 /* ---- the guest ---- */
 
 static void fill_base_env(struct localnode *node)
@@ -131,6 +141,7 @@ static void make_runner(struct localnode *node)
         .warning = process_runtime_warning(node->runtime),
         .on_samples = on_samples,
         .on_settings = on_settings,
+        .on_registered = on_registered,
         .arg = node};
     node->runner = runner_new(&options);
 }
@@ -152,7 +163,6 @@ static int guest_open(void *arg, const char *data, struct err *err)
     r = process_runtime_open(&options, &node->runtime, err);
     if (r < 0)
         return r;
-    node->log_source = logsource_of(process_runtime_logs(node->runtime));
     const char *warning = process_runtime_warning(node->runtime);
     if (warning != NULL) {
         scoped_str quoted = {0};
@@ -249,9 +259,12 @@ const struct host_guest *localnode_guest(const struct localnode *node)
     return &node->guest;
 }
 
-const struct log_source *localnode_log_source(const struct localnode *node)
+void localnode_when_ready(struct localnode *node, void (*fn)(void *arg), void *arg)
 {
-    return &node->log_source;
+    node->ready = fn;
+    node->ready_arg = arg;
+    if (node->is_ready)
+        fn(arg);
 }
 
 size_t localnode_pods(const struct localnode *node)

@@ -48,6 +48,7 @@ struct up {
     struct loop *loop;
     struct host *host;
     struct localnode *node; /* NULL with --no-node */
+    struct manifests *manifests;
     VEC(const char *) labels;
     size_t window_changes;
     int exit_code;
@@ -136,6 +137,13 @@ static void make_node(struct up *up, int64_t nofile_soft)
     up->node = localnode_new(&options);
 }
 
+/* Only now: a pod that comes before its node would be told that there is none. */
+static void preload(void *arg)
+{
+    struct up *up = arg;
+    preload_start(up->cli, host_store(up->host), up->manifests, on_preloaded, up);
+}
+
 static int serve(struct up *up, struct manifests *manifests, struct err *err)
 {
     make_node(up, fd_limit_raise());
@@ -144,16 +152,18 @@ static int serve(struct up *up, struct manifests *manifests, struct err *err)
     struct host_options options = {.data = str_text(&data),
                                    .listen = opt_get(&up->cli->opts, "listen"),
                                    .window_changes = up->window_changes};
-    if (up->node != NULL) {
+    if (up->node != NULL)
         options.guest = localnode_guest(up->node);
-        options.logs = localnode_log_source(up->node);
-    }
     if (r == 0)
         r = host_start(up->loop, &options, &up->host, err);
     str_done(&data);
     if (r < 0)
         return r;
-    preload_start(up->cli, host_store(up->host), manifests, on_preloaded, up);
+    up->manifests = manifests;
+    if (up->node != NULL)
+        localnode_when_ready(up->node, preload, up);
+    else
+        preload(up);
     loop_run(up->loop);
     host_free(up->host);
     localnode_free(up->node);

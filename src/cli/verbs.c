@@ -100,7 +100,7 @@ const struct verb VERBS[] = {
     {"validate", "FILE...", "check files without a server",
      "Checks manifests: syntax, kinds, fields, values. Every error is printed with its file, line "
      "and column, the field and the reason. Exits with 1 when there is one. A folder stands for "
-     "the .yaml, .yml and .json files in it, - for standard input.\n\n"
+     "the .yaml, .yml and .json files in it, - for standard input.\n"
      "Pods none of whose containers says when it is ready get a warning: they are valid, but a "
      "node cannot count how many of them are starting. With --plan the order is printed in which "
      "the containers of each pod, or of each template, start: those of one step can start "

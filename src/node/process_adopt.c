@@ -39,6 +39,8 @@ static void found(struct process_runtime *rt, const struct spawn_reply *reply)
     unit->pid = reply->pid;
     unit->at = reply->at_ms;
     unit->has_leaf = rt->can.is_there;
+    if (!has_ended)
+        cgroup_leaf_found(rt->tree, unit->uid, unit->pid);
     if (has_ended) {
         unit->exit_code = exit_code_of(reply);
         (void)cgroup_leaf_kill(rt->tree, unit->uid, unit->leaf); /* what its children left */

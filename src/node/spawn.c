@@ -77,8 +77,9 @@ static uint64_t ignored_signals(void)
 {
     uint64_t ignored = 0;
     for (int signo = 1; signo < _NSIG; signo++) {
-        struct sigaction action;
-        if (sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+        struct spawn_sigaction action = {0};
+        if (syscall(SYS_rt_sigaction, signo, NULL, &action, SPAWN_SIGSET_BYTES) == 0 &&
+            action.handler == SIG_IGN)
             ignored |= UINT64_C(1) << (signo - 1);
     }
     return ignored;

@@ -232,11 +232,11 @@ CHILD_CODE static int step_user(struct spawn_plan *plan)
 
 CHILD_CODE static void reset_signals(const struct spawn_plan *plan)
 {
-    struct sigaction action = {.sa_handler = SIG_DFL};
+    struct spawn_sigaction action = {.handler = SIG_DFL};
     sigset_t none;
     for (int signo = 1; signo < _NSIG; signo++)
         if (plan->has_handlers || plan->spawn->ignored >> (signo - 1) & 1)
-            (void)sigaction(signo, &action, NULL); /* of SIGKILL and SIGSTOP it cannot be */
+            (void)syscall(SYS_rt_sigaction, signo, &action, NULL, SPAWN_SIGSET_BYTES);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }

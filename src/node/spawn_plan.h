@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "node/spawn.h"
+#include <signal.h>
 
 /* What the child is told, in memory that both see; it answers in the last three. */
 struct spawn_plan {
@@ -14,6 +15,14 @@ struct spawn_plan {
     volatile enum spawn_stage stage;
     const char *volatile path;
 };
+
+/* As the kernel knows it. The C library hides two signals that it uses itself, and those may have
+ * been left ignored by whoever started us (its own posix_spawn does so). */
+struct spawn_sigaction {
+    void (*handler)(int);
+    unsigned long rest[7];
+};
+#define SPAWN_SIGSET_BYTES ((size_t)8)
 
 /* Runs in the child on a stack of its own while the parent waits; becomes the program or exits. */
 int spawn_child_run(void *plan);

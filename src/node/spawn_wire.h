@@ -14,6 +14,10 @@
 #define SPAWN_WIRE_VERSION 1
 #define SPAWN_WIRE_MAX (1u << 20) /* of one message; huge environments are refused */
 
+/* The spawner sends its answers at latest after so many starts, and starts no more before they are
+ * sent: when it dies, all but so many of the unanswered starts have not happened. */
+#define SPAWN_WIRE_BATCH 16
+
 enum spawn_msg {
     SPAWN_HELLO = 1, /* both ways: version, pid of the sender */
     /* to the spawner */

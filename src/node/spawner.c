@@ -10,16 +10,11 @@
 
 /* The supervisor keeps its own account of the children, because the helper may go:
  *
- *  1. Orders of a turn are sent at its end. Only so many starts are under way at a time; the others
- *     wait here, where signals overtake them (but not one's own start), and go to the next helper
- *     if need be. What was sent and not answered when a helper died has failed: nobody knows
- *     whether it ran, and whoever asked must clear its control group before asking again.
+ *  1. Orders of a turn are sent at its end; starts when it is their turn (spawner_queue.c).
  *  2. On each connection we first ask for the list ourselves. Its news are told (an end that we had
  *     not heard of), the rest is for the account only.
  *  3. Replies of our own making (a refusal, the end of an adopted child) come like those of the
  *     helper, never from within a call. */
-
-#define UNDER_WAY_MAX 128 /* keeps the helper busy while its answers travel */
 
 struct held *held_add(struct spawner *spawner, const char *id)
 {
@@ -33,27 +28,10 @@ struct held *held_add(struct spawner *spawner, const char *id)
     return held;
 }
 
-static void answered(struct held *held)
-{
-    if (held && held->is_under_way) {
-        held->is_under_way = false;
-        held->spawner->n_under_way--;
-    }
-}
-
-static void leave_queue(struct held *held)
-{
-    struct spawner *spawner = held->spawner;
-    for (size_t i = spawner->queue_head; held->is_queued && i < spawner->queue.len; i++)
-        if (spawner->queue.items[i].held == held)
-            spawner->queue.items[i].held = NULL;
-}
-
 void held_free(struct held *held)
 {
     adopt_done(held);
-    answered(held);
-    leave_queue(held);
+    queue_leave(held);
     (void)map_del(held->spawner->held, held->id);
     mem_free(held);
 }
@@ -85,7 +63,7 @@ void held_tell(struct held *held)
     spawner_tell(held->spawner, &reply);
 }
 
-static void tell_failed(struct spawner *spawner, const char *id, int error, const char *what)
+void spawner_tell_failed(struct spawner *spawner, const char *id, int error, const char *what)
 {
     struct spawn_reply reply = {.type = SPAWN_FAILED, .id = id, .error = error, .what = what};
     spawner_tell(spawner, &reply);
@@ -101,10 +79,10 @@ static void hand_over(struct spawner *spawner, const struct spawn_reply *reply)
 static void on_alive(struct spawner *spawner, struct held *held, const struct spawn_reply *reply)
 {
     bool is_answer = reply->type == SPAWN_STARTED;
-    if (is_answer)
-        answered(held);
     if (held == NULL)
         held = held_add(spawner, reply->id);
+    else if (is_answer)
+        queue_leave(held);
     bool is_news = held->is_doubtful;
     held->state = HELD_ALIVE;
     held->is_doubtful = false;
@@ -138,7 +116,8 @@ static void on_exited(struct spawner *spawner, struct held *held, const struct s
 
 static void on_failed(struct spawner *spawner, struct held *held, const struct spawn_reply *reply)
 {
-    answered(held);
+    if (held && held->is_under_way)
+        queue_leave(held);
     if (held && held->state == HELD_ASKED)
         held_free(held);
     hand_over(spawner, reply);
@@ -164,7 +143,7 @@ static bool settle_unlisted(void *arg, const char *key, void *value)
     if (held->is_adopted || was_listed)
         return true;
     if (held->is_doubtful) {
-        tell_failed(spawner, key, ECONNRESET, "spawner");
+        spawner_tell_failed(spawner, key, ECONNRESET, "spawner");
         held_free(held);
     } else if (held->state == HELD_ALIVE) {
         held->state = HELD_ENDED;
@@ -240,94 +219,6 @@ void spawner_read(struct spawner *spawner, int datagrams_max)
     }
 }
 
-/* ---- a connection or a helper is gone ---- */
-
-static void queue_clear(struct spawner *spawner)
-{
-    for (size_t i = spawner->queue_head; i < spawner->queue.len; i++)
-        if (spawner->queue.items[i].held)
-            spawner->queue.items[i].held->is_queued = false;
-    vec_clear(&spawner->queue);
-    str_clear(&spawner->waiting);
-    spawner->queue_head = spawner->waiting_head = 0;
-}
-
-struct settling {
-    struct spawner *spawner;
-    enum loss loss;
-    struct map *unsent; /* starts whose turn had come, by id */
-};
-
-/* Greetings and lists come again with the next connection. A dead helper's children need no order
- * to be forgotten, and are signalled from here. */
-static bool is_still_wanted(struct settling *settling, const struct spawn_order *order)
-{
-    struct held *held = order->id ? map_get(settling->spawner->held, order->id) : NULL;
-    switch ((int)order->type) {
-    case SPAWN_START:
-        if (settling->loss == LOST_HOPE)
-            return false;
-        (void)map_put(settling->unsent, order->id, held);
-        return true;
-    case SPAWN_SIGNAL:
-        if (held && held->is_adopted)
-            adopt_signal(held, order->signo, order->to_group);
-        return settling->loss != LOST_HELPER || (held && held->state == HELD_ASKED);
-    case SPAWN_FORGET:
-        return settling->loss != LOST_HELPER;
-    default:
-        return false;
-    }
-}
-
-static void settle_queue(struct settling *settling)
-{
-    struct spawner *spawner = settling->spawner;
-    struct str queue = spawner->link.out;
-    struct sv rest = {str_text(&queue), queue.len};
-    struct spawn_order order;
-    struct arena arena;
-    arena_init(&arena);
-    spawner->link.out = (struct str){0};
-    while (spawn_wire_next_order(&rest, &arena, &order) > 0) {
-        if (is_still_wanted(settling, &order))
-            (void)spawn_wire_put_order(&spawner->link.out, &order); /* it was not too big before */
-        arena_reset(&arena);
-    }
-    arena_done(&arena);
-    str_done(&queue);
-}
-
-static bool settle_asked(void *arg, const char *key, void *value)
-{
-    struct settling *settling = arg;
-    struct held *held = value;
-    held->is_listed = false;
-    if (held->is_queued || map_get(settling->unsent, key))
-        return true;
-    answered(held); /* it will not be */
-    if (held->state != HELD_ASKED)
-        return true;
-    held->is_doubtful = true;
-    if (settling->loss == LOST_LINK)
-        return true; /* the helper's list will tell */
-    tell_failed(settling->spawner, key, ECONNRESET, "spawner");
-    held_free(held);
-    return true;
-}
-
-void spawner_settle(struct spawner *spawner, enum loss loss)
-{
-    struct settling settling = {spawner, loss, map_new()};
-    if (loss == LOST_HOPE)
-        queue_clear(spawner);
-    if (loss == LOST_HELPER)
-        adopt_all(spawner);
-    settle_queue(&settling);
-    (void)map_each(spawner->held, settle_asked, &settling);
-    map_free(settling.unsent);
-}
-
 /* ---- orders ---- */
 
 static void ask(struct spawner *spawner, const struct spawn_order *order)
@@ -343,66 +234,18 @@ void spawner_list(struct spawner *spawner)
         ask(spawner, &(struct spawn_order){.type = SPAWN_LIST});
 }
 
-/* Behind the starts that wait. */
-static int enqueue(struct spawner *spawner, const struct spawn_order *order, struct held *held)
-{
-    size_t before = spawner->waiting.len;
-    int r = spawn_wire_put_order(&spawner->waiting, order);
-    if (r < 0)
-        return r;
-    struct waiting item = {held, spawner->waiting.len - before};
-    vec_push(&spawner->queue, item);
-    loop_defer(spawner->options.loop, &spawner->turn_end);
-    return 0;
-}
-
-/* Moves what is left to the front once more than half is gone. */
-static void queue_compact(struct spawner *spawner)
-{
-    size_t left = spawner->queue.len - spawner->queue_head;
-    if (left > spawner->queue_head)
-        return;
-    struct waiting *items = spawner->queue.items;
-    if (left > 0)
-        memmove(items, items + spawner->queue_head, left * sizeof(*items));
-    spawner->queue.len = left;
-    spawner->queue_head = 0;
-    struct str *bytes = &spawner->waiting;
-    bytes->len -= spawner->waiting_head;
-    if (bytes->data)
-        memmove(bytes->data, bytes->data + spawner->waiting_head, bytes->len + 1);
-    spawner->waiting_head = 0;
-}
-
-void spawner_pump(struct spawner *spawner)
-{
-    while (spawner->queue_head < spawner->queue.len && spawner->n_under_way < UNDER_WAY_MAX) {
-        struct waiting *item = &spawner->queue.items[spawner->queue_head++];
-        str_addn(&spawner->link.out, spawner->waiting.data + spawner->waiting_head, item->bytes);
-        spawner->waiting_head += item->bytes;
-        if (item->held == NULL)
-            continue;
-        item->held->is_queued = false;
-        item->held->is_under_way = true;
-        spawner->n_under_way++;
-    }
-    queue_compact(spawner);
-}
-
 void spawner_start(struct spawner *spawner, const struct spawn_request *request)
 {
     if (map_get(spawner->held, request->id)) {
-        tell_failed(spawner, request->id, EEXIST, "id");
+        spawner_tell_failed(spawner, request->id, EEXIST, "id");
         return;
     }
     struct spawn_order order = {.type = SPAWN_START, .start = *request};
     struct held *held = held_add(spawner, request->id);
     held->is_transient = request->is_transient;
-    held->is_queued = true;
-    if (enqueue(spawner, &order, held) == 0)
+    if (queue_put(spawner, &order, held) == 0)
         return;
-    tell_failed(spawner, request->id, E2BIG, "size");
-    held->is_queued = false;
+    spawner_tell_failed(spawner, request->id, E2BIG, "size");
     held_free(held);
 }
 
@@ -414,9 +257,11 @@ void spawner_signal(struct spawner *spawner, const char *id, int signo, bool to_
     if (held && held->is_adopted)
         adopt_signal(held, signo, to_group);
     else if (held && held->is_queued)
-        (void)enqueue(spawner, &order, NULL); /* it is small */
+        (void)queue_put(spawner, &order, NULL); /* it is small */
     else
         ask(spawner, &order);
+    if (held)
+        held->is_signalled = true;
 }
 
 void spawner_forget(struct spawner *spawner, const char *id)
@@ -473,8 +318,7 @@ static void spawner_free(struct spawner *spawner)
     spawn_link_done(&spawner->link);
     spawn_done(&spawner->spawn);
     str_done(&spawner->local);
-    str_done(&spawner->waiting);
-    vec_done(&spawner->queue);
+    queue_done(spawner);
     for (char **word = spawner->helper; *word; word++)
         mem_free(*word);
     mem_free(spawner->helper);

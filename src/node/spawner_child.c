@@ -82,16 +82,6 @@ static void child_look(struct child *child)
         spawner_children_forget(children, child->id);
 }
 
-void spawner_children_bury(struct spawner_children *children)
-{
-    siginfo_t info;
-    for (size_t i = 0; i < children->dead.len; i++) {
-        (void)waitid(P_PIDFD, (id_t)children->dead.items[i], &info, WEXITED | WNOHANG);
-        (void)close(children->dead.items[i]);
-    }
-    vec_clear(&children->dead);
-}
-
 static void on_pidfd(void *arg, uint32_t events)
 {
     (void)events;
@@ -202,27 +192,53 @@ static bool is_pid(void *arg, const char *key, void *value)
     return search->found == NULL;
 }
 
-static void sweep(void *arg)
+static void sweep_soon(struct spawner_children *children)
 {
-    struct spawner_children *children = arg;
+    if (!heap_contains(&children->sweep.node))
+        loop_timer_set(children->loop, &children->sweep, loop_now(children->loop) + SWEEP_MS);
+}
+
+/* Only while no dead child of ours waits to be reaped, which would be taken for an orphan. */
+static void sweep(struct spawner_children *children)
+{
     siginfo_t info = {0};
+    children->is_sweep_due = false;
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
         struct search search = {.pid = info.si_pid};
         (void)map_each(children->by_id, is_pid, &search);
-        if (search.found)
-            child_look(search.found); /* which is just about to happen anyway */
-        else                          /* an orphan, or one that was looked at */
-            (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+        if (search.found) { /* its pidfd is about to be looked at, and it hides the others */
+            sweep_soon(children);
+            return;
+        }
+        (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
         info.si_pid = 0;
     }
 }
 
-static void on_sigchld(void *arg, int signo)
+void spawner_children_bury(struct spawner_children *children)
+{
+    siginfo_t info;
+    for (size_t i = 0; i < children->dead.len; i++) {
+        (void)waitid(P_PIDFD, (id_t)children->dead.items[i], &info, WEXITED | WNOHANG);
+        (void)close(children->dead.items[i]);
+    }
+    vec_clear(&children->dead);
+    if (children->is_sweep_due)
+        sweep(children);
+}
+
+static void on_sweep(void *arg)
 {
     struct spawner_children *children = arg;
+    children->is_sweep_due = true;
+    if (children->dead.len == 0) /* else they come first */
+        sweep(children);
+}
+
+static void on_sigchld(void *arg, int signo)
+{
     (void)signo;
-    if (!heap_contains(&children->sweep.node))
-        loop_timer_set(children->loop, &children->sweep, loop_now(children->loop) + SWEEP_MS);
+    sweep_soon(arg);
 }
 
 int spawner_children_init(struct spawner_children *children, struct loop *loop, struct err *err)
@@ -235,7 +251,7 @@ int spawner_children_init(struct spawner_children *children, struct loop *loop, 
     children->alive_max = limit.rlim_cur > SPARE_FDS ? limit.rlim_cur - SPARE_FDS : 1;
     children->loop = loop;
     children->by_id = map_new();
-    loop_timer_init(&children->sweep, sweep, children);
+    loop_timer_init(&children->sweep, on_sweep, children);
     return loop_signal(loop, SIGCHLD, on_sigchld, children, err);
 }
 
@@ -252,9 +268,10 @@ void spawner_children_done(struct spawner_children *children)
     if (children->loop != NULL)
         sweep(children); /* orphans that ended within the last moments */
     loop_timer_clear(children->loop, &children->sweep);
+    children->is_sweep_due = false;
+    spawner_children_bury(children);
     (void)map_each(children->by_id, free_one, NULL);
     map_free(children->by_id);
-    spawner_children_bury(children);
     vec_done(&children->dead);
     spawn_done(&children->spawn);
 }

@@ -12,7 +12,8 @@ struct spawner_children {
     struct map *by_id;
     size_t n_alive, alive_max; /* each has a descriptor */
     VEC(int) dead;             /* pidfds of those that are to be reaped */
-    struct loop_timer sweep;   /* for orphans */
+    bool is_sweep_due;
+    struct loop_timer sweep; /* for orphans */
     void (*tell)(void *arg, const struct spawn_reply *reply);
     void *arg;
 };

@@ -68,8 +68,9 @@ static void on_helper_end(void *arg, uint32_t events)
         log_warn("spawner.died children=%zu", map_count(spawner->held));
     spawner->n_failures = spawner->is_greeted ? 0 : spawner->n_failures + 1;
     spawner->is_greeted = false;
+    spawner->is_link_lost = false;
     spawner->n_tries = 0;
-    spawner_settle(spawner, LOST_HELPER);
+    queue_settle(spawner, LOST_HELPER);
     retry_in(spawner, spawner->n_failures > 1 ? AGAIN_MS : 0);
 }
 
@@ -166,7 +167,10 @@ void connect_retry(void *arg)
     if (spawner->link.fd >= 0)
         return;
     if (spawner->n_failures >= FAILURES_MAX)
-        spawner_settle(spawner, LOST_HOPE);
+        queue_settle(spawner, LOST_HOPE);
+    else if (spawner->is_link_lost)
+        queue_settle(spawner, LOST_LINK);
+    spawner->is_link_lost = false;
     if (connect_open(spawner, &err) == 0)
         return;
     log_error("spawner.failed error=\"%s\"", err.text);
@@ -177,7 +181,7 @@ void connect_retry(void *arg)
 void connect_lost(struct spawner *spawner)
 {
     link_drop(spawner);
-    spawner_settle(spawner, LOST_LINK);
+    spawner->is_link_lost = true;
     retry_in(spawner, AGAIN_MS); /* unless it turns out to be dead before */
 }
 
@@ -185,7 +189,7 @@ void connect_flush(struct spawner *spawner)
 {
     if (spawner->link.fd < 0)
         return;
-    spawner_pump(spawner);
+    queue_pump(spawner);
     int r = spawn_link_flush(&spawner->link);
     if (r < 0)
         return; /* reading will tell the same, after what is left to read */
@@ -210,6 +214,14 @@ static void meet_helper(struct spawner *spawner, time_ms until)
     }
 }
 
+static bool is_no_more(void *arg, const char *key, void *value)
+{
+    const struct held *held = value;
+    (void)arg;
+    (void)key;
+    return held->state == HELD_ENDED || held->is_adopted;
+}
+
 void connect_close(struct spawner *spawner, bool quit)
 {
     struct spawn_order order = {.type = SPAWN_QUIT};
@@ -222,7 +234,7 @@ void connect_close(struct spawner *spawner, bool quit)
            clock_monotonic() < until)
         (void)wait_for(spawner->link.fd, POLLOUT, CLOSE_MS);
     link_drop(spawner);
-    if (quit && spawner->helper_pidfd >= 0)
+    if (quit && spawner->helper_pidfd >= 0 && map_each(spawner->held, is_no_more, NULL))
         (void)wait_for(spawner->helper_pidfd, POLLIN,
                        CLOSE_MS); /* so that no zombie stays behind */
     helper_release(spawner);

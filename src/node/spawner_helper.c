@@ -25,12 +25,12 @@
  *     the socket away from each other.
  *  2. One supervisor at a time, the newest. What was queued for an older one is dropped: the new
  *     one asks for the list.
- *  3. Orders are worked off in small portions with the children's ends in between: a thousand
- *     starts in the queue do not delay the news that somebody died.
+ *  3. Orders are worked off in small portions, each answered before the next: a thousand starts in
+ *     the queue do not delay the news that somebody died, and should we die, our supervisor knows
+ *     which few starts may have happened that it did not hear of.
  *  4. It ends when it is of no use: told to quit and without children, or without a supervisor and
  *     without anything to tell one. Never by a signal that a terminal sends. */
 
-#define ORDERS_A_TURN 16
 #define IDLE_MS 3000
 #define OWN_OOM_SCORE_ADJ "-900"
 #define DEAD_MAX 256
@@ -47,6 +47,7 @@ struct helper {
     struct loop_task work;     /* goes on with it */
     struct loop_task turn_end; /* sends, and looks whether to end */
     struct loop_timer idle;
+    bool is_blocked; /* the supervisor does not read our answers */
     bool is_quitting;
 };
 
@@ -58,6 +59,7 @@ static void helper_drop_link(struct helper *helper)
     spawn_link_close(&helper->link);
     str_clear(&helper->link.out);
     helper->inbox = (struct sv){0};
+    helper->is_blocked = false;
     loop_task_cancel(helper->loop, &helper->work);
     loop_defer(helper->loop, &helper->turn_end);
 }
@@ -106,7 +108,9 @@ static void helper_work(void *arg)
     struct helper *helper = arg;
     int r = 1;
     loop_defer(helper->loop, &helper->turn_end);
-    for (int i = 0; i < ORDERS_A_TURN && r > 0; i++) {
+    if (helper->is_blocked)
+        return;
+    for (int i = 0; i < SPAWN_WIRE_BATCH && r > 0; i++) {
         struct spawn_order order;
         arena_reset(&helper->arena);
         r = spawn_wire_next_order(&helper->inbox, &helper->arena, &order);
@@ -116,8 +120,6 @@ static void helper_work(void *arg)
     if (r < 0) {
         log_error("spawner.garbled error=%d", -r);
         helper_drop_link(helper);
-    } else if (helper->inbox.len > 0) {
-        loop_defer(helper->loop, &helper->work);
     }
 }
 
@@ -125,8 +127,10 @@ static void on_link(void *arg, uint32_t events)
 {
     struct helper *helper = arg;
     (void)events;
-    if (helper->inbox.len > 0)
-        return; /* one datagram after the other; it will still be readable */
+    if (helper->inbox.len > 0) { /* one datagram after the other; it will still be readable */
+        loop_defer(helper->loop, &helper->turn_end);
+        return;
+    }
     int r = spawn_link_read(&helper->link, &helper->inbox);
     if (r > 0)
         helper_work(helper);
@@ -140,11 +144,15 @@ static void helper_send(struct helper *helper)
     if (helper->link.fd < 0)
         return;
     int r = spawn_link_flush(&helper->link);
-    if (r < 0 || helper->link.out.len > QUEUE_BYTES_MAX)
+    if (r < 0 || helper->link.out.len > QUEUE_BYTES_MAX) {
         helper_drop_link(helper);
-    else
-        loop_io_set(helper->link_io,
-                    (helper->inbox.len ? 0 : EPOLLIN) | (r > 0 ? (uint32_t)EPOLLOUT : 0));
+        return;
+    }
+    helper->is_blocked = r > 0;
+    loop_io_set(helper->link_io, (helper->inbox.len ? 0 : (uint32_t)EPOLLIN) |
+                                     (helper->is_blocked ? (uint32_t)EPOLLOUT : 0));
+    if (helper->inbox.len > 0 && !helper->is_blocked)
+        loop_defer(helper->loop, &helper->work);
 }
 
 static void helper_turn_end(void *arg)

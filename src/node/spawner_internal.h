@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "base/map.h"
-#include "base/vec.h"
 #include "node/spawn.h"
 #include "node/spawn_link.h"
 #include "node/spawner.h"
@@ -18,6 +17,7 @@ struct held {
     bool is_transient;
     bool is_queued;    /* its start waits for its turn */
     bool is_under_way; /* it was sent and not answered */
+    bool is_signalled; /* since it was sent */
     bool is_doubtful;  /* asked for on a connection that broke before the answer */
     bool is_listed;    /* by the list that is being read */
     bool is_adopted;   /* no helper knows it any more; the rest is about these */
@@ -32,10 +32,15 @@ struct held {
     char id[];
 };
 
-/* An order that waits for its turn, and whom it starts. */
+/* An order that waits for its turn, or a start that waits for its answer. */
 struct waiting {
-    struct held *held; /* NULL: another order */
-    size_t bytes;
+    struct waiting *next;
+    struct held *held; /* whom it starts; NULL: another order */
+    size_t len;
+    char bytes[];
+};
+struct waiting_list {
+    struct waiting *first, *last;
 };
 
 struct spawner {
@@ -49,15 +54,15 @@ struct spawner {
     struct loop_io *helper_io;
     struct loop_timer retry; /* of connecting */
     int n_tries, n_failures;
+    bool is_link_lost;  /* and whether the helper is dead is not known yet */
     bool is_greeted;    /* the helper has said hello on this connection */
     bool is_first_list; /* the list that we asked for ourselves is still to come */
     int n_lists;        /* asked for by others, and still to come */
     struct map *held;
-    struct str waiting; /* starts, and orders about those, encoded */
-    VEC(struct waiting) queue;
-    size_t queue_head, waiting_head; /* what is gone of both */
-    int n_under_way;                 /* starts that were sent and not answered */
-    struct str local;                /* replies of our own making, encoded */
+    struct waiting_list waiting;   /* starts, and orders about those */
+    struct waiting_list under_way; /* starts, in the order in which they will be answered */
+    int n_under_way;
+    struct str local; /* replies of our own making, encoded */
     struct loop_task turn_end;
     struct loop_timer sweep;
     size_t n_adopted; /* alive */
@@ -84,12 +89,18 @@ void connect_lost(struct spawner *spawner); /* the connection has ended */
 void connect_flush(struct spawner *spawner);
 void connect_close(struct spawner *spawner, bool quit);
 
-/* spawner.c, for spawner_connect.c */
+/* spawner.c, for the others */
 void spawner_read(struct spawner *spawner, int datagrams_max);
-void spawner_pump(struct spawner *spawner); /* lets waiting starts go */
+void spawner_tell_failed(struct spawner *spawner, const char *id, int error, const char *what);
+
+/* spawner_queue.c: orders that cannot go yet, and what becomes of them without a helper */
+int queue_put(struct spawner *spawner, const struct spawn_order *order, struct held *held);
+void queue_pump(struct spawner *spawner); /* lets go whose turn it is */
+void queue_leave(struct held *held);      /* it was answered, or is no more */
+void queue_done(struct spawner *spawner);
 enum loss {
     LOST_LINK,   /* the helper lives */
     LOST_HELPER, /* and its children are ours, or nobody's */
     LOST_HOPE,   /* of ever getting one */
 };
-void spawner_settle(struct spawner *spawner, enum loss loss);
+void queue_settle(struct spawner *spawner, enum loss loss);

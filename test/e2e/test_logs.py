@@ -163,6 +163,20 @@ def several_containers_and_pods(n):
 
 
 @cases
+def the_pods_of_a_job(n):
+    n.api.ok("POST", "/apis/batch/v1/namespaces/default/jobs", {
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "pair"},
+        "spec": {"completions": 2, "parallelism": 2, "template": {"spec": {
+            "restartPolicy": "Never", "containers": [container("c", "echo worked")]}}}})
+    wait_until(lambda: n.api.get("/apis/batch/v1/namespaces/default/jobs/pair")
+               .get("status", {}).get("succeeded") == 2, "the job is done")
+    lines = muster_says(n, "job/pair")[0].splitlines()
+    equal([re.sub(r"^\[pod/pair-[^/]*/c\] ", "", line) for line in lines], ["worked", "worked"])
+    equal(n.kubectl("logs", "job/pair"), "worked\n")
+    n.api.ok("DELETE", "/apis/batch/v1/namespaces/default/jobs/pair?propagationPolicy=Foreground")
+
+
+@cases
 def what_cannot_be_shown_is_explained(n):
     n.run(pod("waits", container("db", readinessProbe={"exec": {"command": ["false"]}}),
               container("app", dependsOn=["db"])),

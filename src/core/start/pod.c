@@ -340,12 +340,37 @@ void start_ct_spread(struct start_ct *ct)
 
 /* ---- conclusions for the pod ---- */
 
+/* Blocked by what has failed for good, or by another main container that is itself blocked. */
+static bool is_stuck(const struct start_ct *ct)
+{
+    size_t n;
+    const struct graph_edge *needs = graph_needs(ct->pod->graph, ct->index, &n);
+    for (size_t i = 0; ct->state == CT_BLOCKED && i < n; i++) {
+        const struct start_ct *on = &ct->pod->cts[needs[i].on];
+        bool waits_too = on->spec.role == START_MAIN && on->state == CT_BLOCKED;
+        if (!start_ct_meets(on, needs[i].condition) && (on->is_final || waits_too))
+            return true;
+    }
+    return false;
+}
+
+/* No main container runs or will: what is not over waits, directly or through others that wait (the
+ * graph has no circle), for one that failed for good. */
+static bool is_hopeless(const struct start_pod *pod)
+{
+    for (uint32_t i = pod->n_init; i < pod->n && pod->n_mains_final > 0; i++) {
+        if (!pod->cts[i].is_final && !is_stuck(&pod->cts[i]))
+            return false;
+    }
+    return pod->n_mains_final > 0;
+}
+
 static bool has_come_to_its_end(const struct start_pod *pod)
 {
     uint32_t n_mains = pod->n - pod->n_init;
     if (n_mains == 0 && pod->init_at < pod->n_init)
         return false;
-    return pod->has_init_failed || pod->n_mains_final == n_mains;
+    return pod->has_init_failed || pod->n_mains_final == n_mains || is_hopeless(pod);
 }
 
 static void settle_weight(struct start_pod *pod)

@@ -192,8 +192,13 @@ static void server_start(struct server *server, bool measures)
 {
     struct err err = {0};
     *server = (struct server){
-        .guest = {guest_open, guest_controller, guest_stop, guest_close, guest_metrics,
-                  measures ? guest_usage : NULL, server},
+        .guest = {.open = guest_open,
+                  .controller = guest_controller,
+                  .stop = guest_stop,
+                  .close = guest_close,
+                  .metrics = guest_metrics,
+                  .usage = measures ? guest_usage : NULL,
+                  .arg = server},
         .source = {measure_pod, measure_node, server},
     };
     (void)snprintf(server->data, sizeof(server->data), "/tmp/test_usage.XXXXXX");

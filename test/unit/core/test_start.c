@@ -156,6 +156,27 @@ static void test_dependency_failed_for_good(void **state)
     kit_close(&kit);
 }
 
+/* Nothing runs and nothing ever will: a Job must not wait for such a pod for ever. */
+static void test_hopeless_pod_comes_to_its_end(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_open(&kit, 0);
+    add(&kit, MAIN("a", NEVER, NOTIFY), MAIN("b", NEEDS(READY(0))), MAIN("c", NEEDS(READY(1))),
+        MAIN("d", NEVER));
+    expect(&kit, "start a1, start d1");
+    runs(&kit, 'a');
+    runs(&kit, 'd');
+    expect(&kit, "d ready");
+    ends(&kit, 'a', 3);
+    expect(&kit, ""); /* d still runs */
+    ends(&kit, 'd', 0);
+    expect(&kit, "d unready, over");
+    assert_int_equal(start_pod_phase(kit.pod), PHASE_FAILED);
+    assert_int_equal(kit_view(&kit, 'c').generation, 0);
+    kit_close(&kit);
+}
+
 static void test_init_containers_come_one_by_one(void **state)
 {
     (void)state;
@@ -664,6 +685,7 @@ int main(void)
         cmocka_unit_test(test_conditions_of_dependencies),
         cmocka_unit_test(test_dependency_lost_while_pending),
         cmocka_unit_test(test_dependency_failed_for_good),
+        cmocka_unit_test(test_hopeless_pod_comes_to_its_end),
         cmocka_unit_test(test_init_containers_come_one_by_one),
         cmocka_unit_test(test_sidecar_dies_before_and_after),
         cmocka_unit_test(test_lucky_flow),

@@ -8,6 +8,7 @@
 // clang-format on
 #include "base/map.h"
 #include "base/mem.h"
+#include "node/spawn_link.h"
 #include "node/spawner.h"
 #include "os/clock.h"
 #include "os/fd.h"
@@ -21,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -302,8 +304,7 @@ static void test_orphans_are_reaped(void **state)
     struct rig rig;
     (void)state;
     rig_open(&rig);
-    scoped_free char *file = mem_printf("%s/gone", rig.dir);
-    /* The grandchild outlives its parent and ends when its standard input does: now. */
+    /* The grandchild outlives its parent for a moment, in a session of its own. */
     rig_shell(&rig, "a", "(setsid sh -c 'sleep 0.2; exit 3' &) ; exit 0");
     rig_wait(&rig, SPAWN_EXITED, 1);
     int helper = helper_pid();
@@ -572,7 +573,10 @@ static void test_a_dead_helper_loses_no_exit(void **state)
  * What was under way when a helper died has failed, but no more than that. */
 static void test_helpers_die_under_load(void **state)
 {
-    enum { N = 1500, KILLS = 4, UNDER_WAY_MAX = 128 };
+    enum {
+        N = 1500,
+        KILLS = 4,
+    };
     struct rig rig;
     char id[32];
     int n_killed = 0, n_known = 0;
@@ -604,7 +608,7 @@ static void test_helpers_die_under_load(void **state)
     print_message("# %d ended as they should, %d were not known to have started\n", n_known,
                   rig.n[SPAWN_FAILED]);
     assert_int_equal(n_known, rig.n[SPAWN_EXITED]);
-    assert_true(rig.n[SPAWN_FAILED] <= KILLS * UNDER_WAY_MAX);
+    assert_true(rig.n[SPAWN_FAILED] <= KILLS * SPAWN_WIRE_BATCH);
     rig_close(&rig);
 }
 
@@ -701,6 +705,75 @@ static void test_children_of_a_strange_helper(void **state)
     rig_close(&rig);
 }
 
+/* Another one connects and says something that makes no sense; the helper hangs up on him, and we
+ * come back. What happened meanwhile is told once. */
+static void test_a_lost_connection_is_made_again(void **state)
+{
+    struct rig rig;
+    struct spawn_link other = {.fd = -1};
+    char id[32];
+    (void)state;
+    rig_open(&rig);
+    scoped_free char *go = mem_printf("%s/go", rig.dir);
+    scoped_free char *script = mem_printf("while test ! -e %s; do sleep 0.01; done; exit 6", go);
+    rig_shell(&rig, "waits", script);
+    rig_sleep(&rig, "sleeps");
+    rig_wait(&rig, SPAWN_STARTED, 2);
+    int helper = helper_pid();
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(id, sizeof(id), "c/%d", i);
+        rig_shell(&rig, id, "exit 1");
+    }
+    loop_turn(rig.loop, 0); /* they are sent, or some of them */
+    assert_int_equal(spawn_link_connect(&other, rig.socket), 0);
+    assert_int_equal(send(other.fd, "\0garbage", 8, MSG_NOSIGNAL), 8);
+    struct pollfd poll_fd = {.fd = other.fd, .events = POLLRDHUP};
+    assert_int_equal(poll(&poll_fd, 1, WAIT_MS), 1);
+    spawn_link_done(&other);
+    assert_int_equal(file_replace(go, "x", 1, 0600, NULL), 0);
+    spawner_signal(rig.spawner, "sleeps", SIGTERM, true);
+    time_ms until = clock_monotonic() + WAIT_MS;
+    while (rig.n[SPAWN_EXITED] + rig.n[SPAWN_FAILED] < 22 && clock_monotonic() < until)
+        loop_turn(rig.loop, 100);
+    assert_int_equal(rig.n[SPAWN_EXITED] + rig.n[SPAWN_FAILED], 22);
+    assert_exit(&rig, "waits", CLD_EXITED, 6);
+    assert_exit(&rig, "sleeps", CLD_KILLED, SIGTERM);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(id, sizeof(id), "c/%d", i);
+        if (rig_seen(&rig, id)->reply.type == SPAWN_FAILED) /* the helper did not get it */
+            assert_int_equal(rig_seen(&rig, id)->reply.error, ECONNRESET);
+        else
+            assert_exit(&rig, id, CLD_EXITED, 1);
+    }
+    assert_int_equal(helper_pid(), helper);
+    rig_close(&rig);
+}
+
+static void test_helpers_that_cannot_be(void **state)
+{
+    struct rig rig = {.seen = map_new(), .dir = "/tmp/muster-test-spawner-XXXXXX"};
+    struct err err = {0};
+    (void)state;
+    assert_non_null(mkdtemp(rig.dir));
+    (void)snprintf(rig.socket, sizeof(rig.socket), "%s/s.sock", rig.dir);
+    assert_int_equal(loop_new(&rig.loop, NULL), 0);
+    const char *const missing[] = {"/no/such", NULL}, *const useless[] = {"false", NULL};
+    struct spawner_options options = {.loop = rig.loop,
+                                      .socket = rig.socket,
+                                      .helper = missing,
+                                      .on_reply = on_reply,
+                                      .arg = &rig};
+    assert_int_equal(spawner_open(&options, &rig.spawner, &err), -ENOENT);
+    assert_string_equal(err.text, "start the spawner: exec /no/such: No such file or directory");
+    options.helper = useless;
+    assert_int_equal(spawner_open(&options, &rig.spawner, &err), 0);
+    rig_shell(&rig, "a", "exit 0");
+    spawner_signal(rig.spawner, "a", SIGTERM, true);
+    rig_wait(&rig, SPAWN_FAILED, 1);
+    assert_string_equal(rig_seen(&rig, "a")->what, "spawner");
+    rig_close(&rig);
+}
+
 static void test_two_spawners_side_by_side(void **state)
 {
     struct rig one, two;
@@ -745,6 +818,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_helpers_die_under_load),
         cmocka_unit_test(test_signals_overtake_starts),
         cmocka_unit_test(test_children_of_a_strange_helper),
+        cmocka_unit_test(test_a_lost_connection_is_made_again),
+        cmocka_unit_test(test_helpers_that_cannot_be),
         cmocka_unit_test(test_two_spawners_side_by_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
