@@ -88,8 +88,51 @@ static void add_conditions(yyjson_val *list, size_t indent, struct str *out)
     grid_done(&grid);
 }
 
+/* "db (ready), setup (completed)" */
+static void add_depends(yyjson_val *list, struct str *out)
+{
+    size_t i, n;
+    yyjson_val *item;
+    str_add(out, "  ");
+    yyjson_arr_foreach(list, i, n, item)
+    {
+        const char *name = json_str_at(item, "name");
+        const char *condition = json_str_at(item, "condition");
+        str_add(out, i > 0 ? ", " : "");
+        grid_plain(name ? name : "", out);
+        str_addf(out, " (%s)", condition ? condition : "ready");
+    }
+    str_addc(out, '\n');
+}
+
+/* The first with its time, the others with what passed since. */
+static void add_moves(yyjson_val *list, struct str *out)
+{
+    size_t i, n;
+    yyjson_val *item;
+    time_ms first = 0;
+    str_add(out, "  ");
+    yyjson_arr_foreach(list, i, n, item)
+    {
+        const char *state = json_str_at(item, "state");
+        const char *text = json_str_at(item, "at");
+        time_ms at = 0;
+        (void)rfc3339_parse(sv_of(text), &at, NULL); /* the server wrote it */
+        first = i == 0 ? at : first;
+        str_add(out, i > 0 ? ", " : "");
+        grid_plain(state ? state : "", out);
+        str_add(out, i > 0 ? " +" : " ");
+        if (i == 0)
+            grid_plain(text ? text : "", out);
+        else
+            duration_format(at - first, out);
+    }
+    str_addc(out, '\n');
+}
+
 static void add_value(const char *key, yyjson_val *val, size_t indent, struct str *out)
 {
+    bool is_list_of_objects = yyjson_is_obj(yyjson_arr_get_first(val));
     if (is_flat(val)) {
         str_add(out, "  ");
         add_scalar(val, indent, out);
@@ -99,6 +142,10 @@ static void add_value(const char *key, yyjson_val *val, size_t indent, struct st
         add_fields(val, indent + 2, out);
     } else if (str_eq(key, "conditions")) {
         add_conditions(val, indent, out);
+    } else if (str_eq(key, "dependsOn") && is_list_of_objects) {
+        add_depends(val, out);
+    } else if (str_eq(key, "moves") && is_list_of_objects) {
+        add_moves(val, out);
     } else {
         str_addc(out, '\n');
         add_list(val, indent + 2, out);
@@ -221,6 +268,8 @@ void describe_object(yyjson_val *object, time_ms now, struct str *out)
     add_times(metadata, now, out);
     add_owners(yyjson_obj_get(metadata, "ownerReferences"), out);
     add_finalizers(yyjson_obj_get(metadata, "finalizers"), out);
+    if (str_eq(json_str_at(object, "kind"), "Pod"))
+        describe_containers(object, now, out);
     size_t i, n;
     yyjson_val *key, *val;
     yyjson_obj_foreach(object, i, n, key, val)

@@ -5,5 +5,7 @@
 
 /* An object as text for people: names first, then what is wanted and what is, keys as words. */
 void describe_object(yyjson_val *object, time_ms now, struct str *out);
+/* Of a pod: its containers as a table, how far each has come and what it waits for. */
+void describe_containers(yyjson_val *pod, time_ms now, struct str *out);
 /* The events of a list, oldest first; NULL or an empty one says so. */
 void describe_events(yyjson_val *list, time_ms now, struct str *out);

@@ -9,6 +9,7 @@
 #include "cli/nodeconfig.h"
 #include "cli/preload.h"
 #include "os/fd.h"
+#include "os/init.h"
 #include "os/log.h"
 #include "os/notify.h"
 #include <signal.h>
@@ -209,6 +210,7 @@ int verb_up(struct cli *cli, int argc, char **argv)
         manifests_done(&manifests);
         return CLI_FAILED;
     }
+    init_guard();
     r = loop_new(&up.loop, &err);
     if (r == 0)
         r = loop_signal(up.loop, SIGTERM, on_signal, &up, &err);

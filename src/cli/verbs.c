@@ -49,6 +49,23 @@ const struct verb VERBS[] = {
      "One pod\tmuster describe pod web-0\n"
      "All jobs of one team\tmuster describe jobs -l team=a\n",
      1, -1, OPTS_DESCRIBE, VERB_SERVER, WORDS_KIND_NAMES, verb_describe},
+    {"why", "KIND/NAME | KIND NAME", "tell why an object is not ready or not done",
+     "Says in words why a pod is not running or not ready, or why a job is not done, and what "
+     "would help: what it waits for down to the first cause, which limit of the node holds it "
+     "back and who is ahead of it, when it starts again after a failure. The first line is the "
+     "short answer.",
+     "A pod\tmuster why pod/web-0\n"
+     "A job and its first pods that are not ready\tmuster why job train\n",
+     1, 2, OPTS_WHY, VERB_SERVER, WORDS_KIND_NAMES, verb_why},
+    {"timeline", "KIND/NAME | KIND NAME", "draw how a pod or a job started",
+     "Draws a line for each container: how long it was blocked by others, pending for the node's "
+     "throttle, starting, and since when it is ready. The chain of containers that decided when "
+     "all were ready is marked, with the share that each of them had.\n"
+     "Times are those of the last start of each container. With more than 60 lines a job has one "
+     "for each pod.",
+     "The start of a pod\tmuster timeline pod/web-0\n"
+     "A picture for a report\tmuster timeline job/train -o svg > train.svg\n",
+     1, 2, OPTS_TIMELINE, VERB_SERVER, WORDS_KIND_NAMES, verb_timeline},
     {"apply", "-f FILE", "make objects be as files say",
      "Creates the objects of the files, or changes them: what the file says is set, what an "
      "earlier version of the file said and this one does not is removed, everything else stays. "

@@ -45,6 +45,7 @@ struct guest {                   /* a pod that takes room, or waits for some */
 struct class
 {
     char *name;
+    bool saw_no_node; /* when it was last explained why its pods wait */
     TAILQ_HEAD(, guest) guests;
 };
 
@@ -422,6 +423,7 @@ static void wait_for_room(struct binder *binder, const struct obj *pod, struct g
         TAILQ_INIT(&class->guests);
         (void)map_put(binder->classes, name, class);
     }
+    class->saw_no_node = class->saw_no_node || omap_count(binder->by_room) == 0;
     guest->class = class;
     guest->generation = pod->meta.generation;
     if (goes_first)
@@ -445,6 +447,18 @@ static struct obj *pod_of_key(struct control *control, const char *key)
     return cache_get(control_world(control)->cache, &KIND_POD, space, rest.ptr);
 }
 
+/* Pods that wait are not explained again and again; but "no nodes" is what all of them hear that
+ * come before the first node does, and it must not stand there for ever. */
+static void explain_anew(struct control *control, struct class *class)
+{
+    struct guest *guest;
+    class->saw_no_node = false;
+    TAILQ_FOREACH(guest, &class->guests, siblings)
+    {
+        control_add(control, guest->key);
+    }
+}
+
 static bool retry_class(void *arg, const char *name, void *value)
 {
     (void)name;
@@ -454,6 +468,8 @@ static bool retry_class(void *arg, const char *name, void *value)
     const struct obj *pod = pod_of_key(retry->control, guest->key);
     if (pod != NULL && find_room(retry->binder, pod, &guest->wants) != NULL)
         control_add(retry->control, guest->key);
+    else if (class->saw_no_node && omap_count(retry->binder->by_room) > 0)
+        explain_anew(retry->control, class);
     return true;
 }
 

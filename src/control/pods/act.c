@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define HOOK_BIT (1ull << 63) /* tickets of preStop hooks; the engine counts from 1 */
+#define PROBE_TOLD_MS 1000
 #define USEC_PER_MS 1000
 
 static struct runtime *runtime_of(struct runner *runner)
@@ -323,6 +324,10 @@ static void on_answer(struct runner *runner, struct rpod *pod, uint32_t i,
     }
     if (!event->is_ok) {
         runner->stats.probe_failures++;
+        /* A first failure is usual while a container starts; only if it lasts it is worth a write.
+         */
+        if (pod->containers[i].message == NULL)
+            control_add_after(runner->control, pod->key, PROBE_TOLD_MS);
         rpod_say(pod, i, event->text);
     }
     start_answer(runner->engine, pod->engine, event->ticket, event->is_ok, now_of(runner));

@@ -178,6 +178,14 @@ static yyjson_mut_val *lifecycle(struct maker *m, const struct start_view *view,
     return life;
 }
 
+/* What the program says of itself, or else, while it is not ready, what its last probe met. */
+static const char *said_of(const struct rcontainer *container, const struct start_view *view)
+{
+    if (container->status != NULL)
+        return container->status;
+    return container_has_process(view->state) && !view->is_ready ? container->message : NULL;
+}
+
 static yyjson_mut_val *container_status(struct maker *m, uint32_t i)
 {
     const struct rpod *pod = m->pod;
@@ -195,7 +203,7 @@ static yyjson_mut_val *container_status(struct maker *m, uint32_t i)
     json_mut_put(m->doc, status, "imageID", yyjson_mut_str(m->doc, ""));
     if (view.generation > 0)
         put_id(m, status, view.name, view.generation);
-    json_mut_put(m->doc, status, "lifecycle", lifecycle(m, &view, container->status));
+    json_mut_put(m->doc, status, "lifecycle", lifecycle(m, &view, said_of(container, &view)));
     return status;
 }
 

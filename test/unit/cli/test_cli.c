@@ -181,6 +181,49 @@ static const struct scene READS[] = {
      "  Normal    First    4s                node   m...\n"
      "  Warning   Second   2s (x3 over 4m)   node   m...\n",
      ""},
+    {"describe a pod that starts",
+     {"describe", "pod/a", "--show-events=false"},
+     {{"GET", NAMESPACED "pods/a", NULL, 200,
+       "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"annotations\":{\"muster.dev/depends-on\":"
+       "\"{\\\"web\\\":[\\\"db:started\\\"]}\"}},\"spec\":{\"containers\":[{\"name\":\"db\"},{"
+       "\"name\":\"app\",\"dependsOn\":[{\"name\":\"db\",\"condition\":\"ready\"}]},{\"name\":"
+       "\"web\"}]},\"status\":{\"containerStatuses\":[{\"name\":\"db\",\"ready\":true,"
+       "\"restartCount\":2,\"lifecycle\":{\"state\":\"ready\",\"since\":\"2026-01-02T03:03:05Z\","
+       "\"moves\":[{\"state\":\"starting\",\"at\":\"2026-01-02T03:03:03.5Z\"},{\"state\":\"ready\","
+       "\"at\":\"2026-01-02T03:03:05Z\"}]}},{\"name\":\"app\",\"ready\":false,\"lifecycle\":{"
+       "\"state\":\"pending\",\"reason\":\"StartThrottled\",\"message\":\"cap 2/2\"}}]}}"}},
+     0,
+     "Name:           a\n"
+     "Kind:           Pod\n"
+     "Labels:         <none>\n"
+     "Annotations:    muster.dev/depends-on={\"web\":[\"db:started\"]}\n"
+     "Containers:\n"
+     "  Name   State       Since   Ready   Restarts   Depends On     Reason\n"
+     "  db     ready       60s     true    2          <none>         \n"
+     "  app    pending             false   0          db (ready)     StartThrottled: cap 2/2\n"
+     "  web    <unknown>           false   0          db (started)   \n"
+     "Spec:\n"
+     "  Containers:\n"
+     "    - Name:  db\n"
+     "    - Name:  app\n"
+     "      Depends On:  db (ready)\n"
+     "    - Name:  web\n"
+     "Status:\n"
+     "  Container Statuses:\n"
+     "    - Name:  db\n"
+     "      Ready:  true\n"
+     "      Restart Count:  2\n"
+     "      Lifecycle:\n"
+     "        State:  ready\n"
+     "        Since:  2026-01-02T03:03:05Z\n"
+     "        Moves:  starting 2026-01-02T03:03:03.5Z, ready +1.5s\n"
+     "    - Name:  app\n"
+     "      Ready:  false\n"
+     "      Lifecycle:\n"
+     "        State:  pending\n"
+     "        Reason:  StartThrottled\n"
+     "        Message:  cap 2/2\n",
+     ""},
     {"describe without events",
      {"describe", "pod/a", "--show-events=false"},
      {{"GET", NAMESPACED "pods/a", NULL, 200, "{\"metadata\":{\"name\":\"a\"}}"}},

@@ -98,8 +98,14 @@ static void test_waits_for_room(void **state)
     add_pod(sim, "early", "1");
     assert_string_equal(json_str_at(scheduled(sim, "early"), "message"),
                         "0/0 nodes are available.");
+    add_pod(sim, "big", "64");
+    add_pod(sim, "as-big", "64");
     add_node(sim, "a", "1");
     assert_string_equal(node_of(sim, "early"), "a");
+    assert_string_equal(json_str_at(scheduled(sim, "big"), "message"),
+                        "0/1 nodes are available: 1 Insufficient cpu.");
+    assert_string_equal(json_str_at(scheduled(sim, "as-big"), "message"),
+                        "0/1 nodes are available: 1 Insufficient cpu.");
     add_pod(sim, "late", "500m");
     assert_null(node_of(sim, "late"));
     yyjson_val *condition = scheduled(sim, "late");

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/why.h"
+#include "cli/grid.h"
+#include "model/cell.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+const struct why_kind WHY_KINDS[] = {
+    {&KIND_POD, why_pod},
+    {&KIND_JOB, why_job},
+    {0},
+};
+
+/* ---- making answers ---- */
+
+void why_put(struct why *why, yyjson_mut_val *answer, const char *key, const char *text)
+{
+    if (text != NULL)
+        json_mut_put(why->doc, answer, key, yyjson_mut_strcpy(why->doc, text));
+}
+
+void why_text(struct why *why, yyjson_mut_val *answer, const struct str *text)
+{
+    why_put(why, answer, "text", str_text(text));
+}
+
+static char *format(const char *fmt, va_list args)
+{
+    char *text = NULL;
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    text = mem_alloc((size_t)len + 1);
+    (void)vsnprintf(text, (size_t)len + 1, fmt, args);
+    return text;
+}
+
+void why_say(struct why *why, yyjson_mut_val *answer, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    scoped_free char *text = format(fmt, args);
+    va_end(args);
+    why_put(why, answer, "text", text);
+}
+
+static yyjson_mut_val *list_of(struct why *why, yyjson_mut_val *answer, const char *key)
+{
+    yyjson_mut_val *list = yyjson_mut_obj_get(answer, key);
+    if (list == NULL) {
+        list = yyjson_mut_arr(why->doc);
+        json_mut_put(why->doc, answer, key, list);
+    }
+    return list;
+}
+
+void why_help(struct why *why, yyjson_mut_val *answer, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    scoped_free char *text = format(fmt, args);
+    va_end(args);
+    (void)yyjson_mut_arr_add_strcpy(why->doc, list_of(why, answer, "help"), text);
+}
+
+yyjson_mut_val *why_detail(struct why *why, yyjson_mut_val *answer)
+{
+    return yyjson_mut_arr_add_obj(why->doc, list_of(why, answer, "details"));
+}
+
+/* ---- as text ---- */
+
+static void print_line(const char *before, const char *text, size_t depth, struct str *out)
+{
+    str_addf(out, "%*s%s", (int)(depth * 2), "", before);
+    grid_plain(text != NULL ? text : "", out);
+    str_addc(out, '\n');
+}
+
+static void print(const yyjson_mut_val *answer, size_t depth, struct str *out)
+{
+    size_t i, n;
+    yyjson_mut_val *item;
+    yyjson_mut_val *of = (yyjson_mut_val *)answer; /* yyjson's readers take no const */
+    print_line("", json_mut_str_at(of, "text"), depth, out);
+    yyjson_mut_arr_foreach(yyjson_mut_obj_get(of, "details"), i, n, item)
+    {
+        print(item, depth + 1, out);
+    }
+    yyjson_mut_arr_foreach(yyjson_mut_obj_get(of, "help"), i, n, item)
+    {
+        print_line("help: ", yyjson_mut_get_str(item), depth + 1, out);
+    }
+}
+
+void why_print(const yyjson_mut_val *answer, struct str *out)
+{
+    print(answer, 0, out);
+}
+
+/* ---- times ---- */
+
+void why_age(const struct why *why, time_ms at, struct str *out)
+{
+    duration_human(at > 0 && why->now > at ? why->now - at : 0, out);
+}
+
+void why_left(const struct why *why, time_ms at, struct str *out)
+{
+    /* Rounded up: "0s" would say that it is now. */
+    duration_human(at > why->now ? (at - why->now + 999) / 1000 * 1000 : 0, out);
+}
+
+/* ---- asking ---- */
+
+yyjson_doc *why_ask(struct why *why, const char *url)
+{
+    struct client_response res = {0};
+    yyjson_doc *doc = NULL;
+    if (cli_call(why->cli, &(struct request){.target = url}, &res) != CLI_OK)
+        return NULL;
+    if (res.status == 200)
+        (void)json_parse((struct sv){str_text(&res.body), res.body.len}, &doc, NULL);
+    client_response_done(&res);
+    return doc;
+}
+
+/* ---- deletion ---- */
+
+static void add_finalizers(struct why *why, yyjson_val *finalizers, yyjson_mut_val *answer)
+{
+    scoped_str names = {0};
+    size_t i, n;
+    yyjson_val *finalizer;
+    yyjson_arr_foreach(finalizers, i, n, finalizer)
+    {
+        str_addf(&names, "%s%s", i > 0 ? ", " : "", yyjson_get_str(finalizer));
+    }
+    if (names.len == 0)
+        return;
+    yyjson_mut_val *detail = why_detail(why, answer);
+    why_say(why, detail, "it stays until its finalizers are removed: %s", str_text(&names));
+    why_help(why, detail, "whoever set them removes them when done; by hand only if he is gone");
+}
+
+/* deletionTimestamp is when its grace is over. */
+bool why_deletion(struct why *why, yyjson_val *object, const char *label, yyjson_mut_val *answer)
+{
+    time_ms until = cell_time(object, "metadata.deletionTimestamp");
+    time_ms grace = json_int_at(object, "metadata.deletionGracePeriodSeconds", 0) * 1000;
+    scoped_str age = {0}, left = {0};
+    if (until == 0)
+        return false;
+    why_age(why, until - grace, &age);
+    why_left(why, until, &left);
+    if (until > why->now)
+        why_say(why, answer, "%s is being deleted since %s; %s of its grace are left", label,
+                str_text(&age), str_text(&left));
+    else
+        why_say(why, answer, "%s is being deleted since %s; its grace is over", label,
+                str_text(&age));
+    add_finalizers(why, json_at(object, "metadata.finalizers"), answer);
+    return true;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cli/podview.h"
+#include "cli/target.h"
+#include "control/pods/settings.h"
+
+/* Why is it not ready, not done? An answer is a sentence, what would help, and details that are
+ * answers again. It is kept as the JSON that is printed; the text is made from the same. */
+struct why {
+    struct cli *cli;
+    time_ms now;
+    yyjson_mut_doc *doc;
+    /* Asked for when first needed; NULL also when the server does not say. */
+    yyjson_doc *configs;    /* NodeConfigs */
+    yyjson_doc *neighbours; /* pods of `node` */
+    char *node;
+    bool has_asked_configs;
+};
+
+/* Fills in an answer about `object`. 0 or an exit code. */
+typedef int why_fn(struct why *why, yyjson_val *object, yyjson_mut_val *answer);
+struct why_kind {
+    const struct kind *kind;
+    why_fn *explain;
+};
+extern const struct why_kind WHY_KINDS[]; /* kind NULL ends it */
+why_fn why_pod, why_job;
+
+/* ---- making answers ---- */
+
+void why_text(struct why *why, yyjson_mut_val *answer, const struct str *text);
+void why_say(struct why *why, yyjson_mut_val *answer, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void why_help(struct why *why, yyjson_mut_val *answer, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+yyjson_mut_val *why_detail(struct why *why, yyjson_mut_val *answer); /* a new one, empty */
+void why_put(struct why *why, yyjson_mut_val *answer, const char *key, const char *text);
+void why_print(const yyjson_mut_val *answer, struct str *out); /* as text */
+
+/* "12s", "3m10s": since `at`, until `at`; of times that are not known 0. */
+void why_age(const struct why *why, time_ms at, struct str *out);
+void why_left(const struct why *why, time_ms at, struct str *out);
+/* The document behind an address, or NULL: what cannot be had makes an answer shorter, not wrong.
+ */
+yyjson_doc *why_ask(struct why *why, const char *url);
+
+/* ---- parts of the answer about a pod ---- */
+
+/* In a few words what one container does: "is starting since 12s". */
+void why_container(struct why *why, const struct podview *view, uint32_t i, struct str *out);
+/* The rest of it: details and what would help. */
+void why_container_more(struct why *why, const struct podview *view, uint32_t i,
+                        yyjson_mut_val *answer);
+/* "ended with exit code 3", of a `terminated` state. */
+void why_end(yyjson_val *terminated, struct str *out);
+/* "db (ready), which waits for net (started)"; returns the container at the end of the chain. */
+uint32_t why_chain(const struct podview *view, uint32_t i, struct str *out);
+
+/* "cap 2/2" of what a container that is pending says. */
+const char *why_gate(const struct podview_one *one);
+/* Who is ahead, and which setting would help. */
+void why_throttle(struct why *why, const struct podview *view, uint32_t i, yyjson_mut_val *answer);
+/* What the NodeConfigs say for a node. */
+void why_settings(struct why *why, const char *node, struct node_settings *ret_settings);
+
+/* ---- the same for everything that can be deleted ---- */
+
+/* false: it is not being deleted, and nothing was said. */
+bool why_deletion(struct why *why, yyjson_val *object, const char *label, yyjson_mut_val *answer);

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One scene for each thing that can hold a pod or a job up. It is 2026-01-02T03:04:05Z. */
+#include "base/mem.h"
+#include "script.h"
+#include <errno.h>
+
+#define PODS "/api/v1/namespaces/default/pods"
+#define JOBS "/apis/batch/v1/namespaces/default/jobs"
+#define CONFIGS "/apis/muster.dev/v1alpha1/nodeconfigs"
+#define NEIGHBOURS "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1"
+#define MEMBERS PODS "?labelSelector=job%3Dj"
+#define LIST(items) "{\"kind\":\"List\",\"items\":[" items "]}"
+#define META(name, more) "\"metadata\":{\"name\":\"" name "\",\"namespace\":\"default\"" more "}"
+#define COND(type, status, more)                                                                   \
+    "{\"type\":\"" type "\",\"status\":\"" status "\",\"lastTransitionTime\":"                     \
+    "\"2026-01-02T03:03:05Z\"" more "}"
+#define CONDS(list) "\"conditions\":[" list "]"
+#define READY(status) CONDS(COND("Ready", status, ""))
+/* `specs` and `statuses` are lists of containers. */
+#define POD(name, specs, more, statuses)                                                           \
+    "{\"kind\":\"Pod\"," META(name, "") ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" specs    \
+                                        "]},\"status\":{\"phase\":\"Running\"," more               \
+                                        ",\"containerStatuses\":[" statuses "]}}"
+#define SPEC(name, more) "{\"name\":\"" name "\"" more "}"
+#define PROBE ",\"readinessProbe\":{\"exec\":{}}"
+#define NEEDS(name) ",\"dependsOn\":[{\"name\":\"" name "\",\"condition\":\"ready\"}]"
+#define IS(name, ready, states, life)                                                              \
+    "{\"name\":\"" name "\",\"ready\":" ready ",\"restartCount\":3," states "\"lifecycle\":{" life \
+    "}}"
+#define SINCE(state, s) "\"state\":\"" state "\",\"since\":\"2026-01-02T03:" s ".000000Z\""
+#define RUNS "\"state\":{\"running\":{}},"
+#define ENDED(where, code, more) "\"" where "\":{\"terminated\":{\"exitCode\":" code more "}},"
+#define WAITS(reason) "\"state\":{\"waiting\":{\"reason\":\"" reason "\"}},"
+#define BLOCKED(name)                                                                              \
+    IS(name, "false", WAITS("DependencyNotReady"),                                                 \
+       SINCE("blocked", "03:05") ",\"reason\":\"DependencyNotReady\"")
+#define STARTING(name, s) IS(name, "false", RUNS, SINCE("starting", s))
+#define IS_READY(name) IS(name, "true", RUNS, SINCE("ready", "03:05"))
+#define PENDING(name, gate)                                                                        \
+    IS(name, "false", WAITS("StartThrottled"),                                                     \
+       SINCE("pending", "04:02") ",\"reason\":\"StartThrottled\",\"message\":\"waits for the "     \
+                                 "throttle: " gate "\"")
+#define CONFIG(name, throttling) "{" META(name, "") ",\"spec\":{\"throttling\":{" throttling "}}}"
+#define NOT_FOUND "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"gone\",\"code\":404}"
+#define ASK(name, pod)                                                                             \
+    {                                                                                              \
+        "GET", PODS "/" name, NULL, 200, pod                                                       \
+    }
+#define WHY(name)                                                                                  \
+    {                                                                                              \
+        "why", "pod/" name                                                                         \
+    }
+
+/* ---- containers ---- */
+
+static const struct scene CONTAINERS[] = {
+    {"all is well",
+     {"why", "pod", "a"},
+     {ASK("a", POD("a", SPEC("x", "") "," SPEC("y", ""), READY("True"),
+                   IS_READY("x") "," IS_READY("y")))},
+     0,
+     "pod/a is well: all 2 containers are ready since 60s\n",
+     ""},
+    {"a chain, down to the probe that fails",
+     WHY("a"),
+     {ASK("a",
+          POD("a", SPEC("web", NEEDS("app")) "," SPEC("app", NEEDS("db")) "," SPEC("db", PROBE),
+              READY("False"),
+              BLOCKED("web") "," BLOCKED("app") "," IS(
+                  "db", "false", RUNS, SINCE("starting", "03:53") ",\"message\":\"exit code 1\""))),
+      {"GET", CONFIGS, NULL, 200, LIST(CONFIG("default", "\"startTimeout\":\"1m\""))}},
+     0,
+     "pod/a is not ready: db is starting since 12s, its readiness probe says: exit code 1; 2 "
+     "containers wait for it\n"
+     "  db is starting since 12s, its readiness probe says: exit code 1\n"
+     "    it has failed if it is not ready in 48s (startTimeout)\n"
+     "    help: see what it prints: muster logs a -c db\n"
+     "  web waits for app (ready), which waits for db (ready); db is starting since 12s, its "
+     "readiness probe says: exit code 1\n"
+     "  app waits for db (ready); db is starting since 12s, its readiness probe says: exit code "
+     "1\n",
+     ""},
+    {"a time-out of its own, after a restart",
+     WHY("a"),
+     {ASK("a",
+          POD("a", SPEC("x", ",\"startTimeout\":\"20s\""), READY("False"),
+              IS("x", "false", RUNS ENDED("lastState", "1", ""), SINCE("starting", "03:55"))))},
+     0,
+     "pod/a is not ready: x is starting since 10s\n"
+     "  x is starting since 10s\n"
+     "    it has failed if it is not ready in 10s (startTimeout)\n"
+     "    this is restart 3; the run before ended with exit code 1\n"
+     "      help: muster logs a -c x --previous\n"
+     "    help: see what it prints: muster logs a -c x\n",
+     ""},
+    {"back-off",
+     WHY("a"),
+     {ASK("a",
+          POD("a", SPEC("x", "") "," SPEC("y", ""), READY("False"),
+              IS("x", "false", WAITS("CrashLoopBackOff") ENDED("lastState", "3", ""),
+                 SINCE("failed",
+                       "04:03") ",\"nextStart\":\"2026-01-02T03:04:13Z\"") "," IS_READY("y")))},
+     0,
+     "pod/a is not ready: x ended with exit code 3, starts again in 8s (restart 4)\n"
+     "  x ended with exit code 3, starts again in 8s (restart 4)\n"
+     "    help: see what it printed: muster logs a -c x\n",
+     ""},
+    {"failed for good, and what waits for it",
+     WHY("a"),
+     {ASK("a", POD("a", SPEC("x", "") "," SPEC("y", NEEDS("x")), READY("False"),
+                   IS("x", "false",
+                      ENDED("state", "128",
+                            ",\"reason\":\"StartError\",\"message\":\"exec x: No such file\""),
+                      SINCE("failed", "04:03")) "," BLOCKED("y")))},
+     0,
+     "pod/a is not ready: x has failed for good: it could not be started: exec x: No such file; 1 "
+     "container waits for it\n"
+     "  x has failed for good: it could not be started: exec x: No such file\n"
+     "    help: look at its command, workingDir and user: it never ran\n"
+     "  y waits for x (ready); x has failed for good: it could not be started: exec x: No such "
+     "file\n",
+     ""},
+    {"no longer ready",
+     WHY("a"),
+     {ASK("a", POD("a", SPEC("x", PROBE), READY("False"),
+                   IS("x", "false", RUNS, SINCE("ready", "03:05") ",\"message\":\"HTTP 503\"")))},
+     0,
+     "pod/a is not ready: x runs, but is not ready, since 60s, its readiness probe says: HTTP 503\n"
+     "  x runs, but is not ready, since 60s, its readiness probe says: HTTP 503\n"
+     "    help: see what it prints: muster logs a -c x\n",
+     ""},
+    {"an init container at work",
+     WHY("a"),
+     {ASK("a",
+          "{" META("a", "") ",\"spec\":{\"nodeName\":\"n1\",\"initContainers\":[" SPEC(
+              "i", "") "]"
+                       ",\"containers\":[" SPEC(
+                           "x",
+                           "") "]},\"status\":{\"phase\":\"Pending\","
+                               "\"initContainerStatuses\":[" IS(
+                                   "i",
+                                   "true", RUNS,
+                                   SINCE("ready",
+                                         "04:00")) "],\"containerStatuses\":[" BLOCKED("x") "]}}")},
+     0,
+     "pod/a is not ready: i is at work since 5s; 1 container waits for it\n"
+     "  i is at work since 5s\n"
+     "    help: see what it prints: muster logs a -c i\n"
+     "  x waits for i (completed); i is at work since 5s\n",
+     ""},
+    {"conditions of others",
+     WHY("a"),
+     {ASK("a", "{" META("a", "") ",\"spec\":{\"nodeName\":\"n1\",\"readinessGates\":[{"
+                                 "\"conditionType\":\"lb\"},{\"conditionType\":\"dns\"}],"
+                                 "\"containers\":[" SPEC("x", "") "]},\"status\":{" CONDS(
+                                     COND("dns", "True",
+                                          "")) ",\"containerStatuses\":[" IS_READY("x") "]}}")},
+     0,
+     "pod/a is not ready: its containers are, its readiness gates are not: lb\n"
+     "  help: whoever is in charge of these conditions has to set them to True\n",
+     ""},
+};
+
+/* ---- the throttle ---- */
+
+static const struct scene THROTTLE[] = {
+    {"the cap, and who is ahead",
+     WHY("a"),
+     {ASK("a", POD("a", SPEC("x", PROBE), READY("False"), PENDING("x", "cap 2/2"))),
+      {"GET", CONFIGS, NULL, 200, LIST(CONFIG("default", "\"maxStarting\":2"))},
+      {"GET", NEIGHBOURS, NULL, 200,
+       LIST(POD("a", SPEC("x", PROBE), READY("False"), PENDING("x", "cap 2/2")) "," POD(
+           "b", SPEC("y", "") "," SPEC("z", ""), READY("False"),
+           STARTING("y", "04:02") "," STARTING("z", "04:04")))}},
+     0,
+     "pod/a is not ready: x is pending since 3s: cap 2/2\n"
+     "  x is pending since 3s: cap 2/2\n"
+     "    2 containers are starting: b/y since 3s, b/z since 1s\n"
+     "    minRate lets one start after 10s whatever this limit says\n"
+     "    help: raise maxStarting of NodeConfig default\n",
+     ""},
+    {"the built-in cap, and a line behind it",
+     WHY("a"),
+     {ASK("a", POD("a", SPEC("x", PROBE), READY("False"), PENDING("x", "cap 4/4"))),
+      {"GET", CONFIGS, NULL, 200, LIST(CONFIG("n1", "\"minRate\":0"))},
+      {"GET", NEIGHBOURS, NULL, 200,
+       LIST(POD("a", SPEC("x", PROBE) "," SPEC("y", ""), READY("False"),
+                PENDING("x", "cap 4/4") "," PENDING("y", "cap 4/4")))}},
+     0,
+     "pod/a is not ready: x is pending since 3s: cap 4/4\n"
+     "  x is pending since 3s: cap 4/4\n"
+     "    2 containers wait for their turn\n"
+     "    minRate is 0: no start is forced\n"
+     "    help: raise maxStartingContainersPerCore: apply a NodeConfig called default, or n1 for "
+     "this node\n",
+     ""},
+    {"a busy machine; the server tells of no neighbours",
+     WHY("a"),
+     {ASK("a", POD("a", SPEC("x", PROBE), READY("False"), PENDING("x", "cpu 93% >= 80%"))),
+      {"GET", CONFIGS, NULL, 200, LIST(CONFIG("n1", "\"maxCPU\":\"80%\",\"minRate\":1"))},
+      {"GET", NEIGHBOURS, NULL, 403, NOT_FOUND}},
+     0,
+     "pod/a is not ready: x is pending since 3s: cpu 93% >= 80%\n"
+     "  x is pending since 3s: cpu 93% >= 80%\n"
+     "    minRate lets one start after 1s whatever this limit says\n"
+     "    help: raise maxCPU of NodeConfig n1\n",
+     ""},
+    {"frozen",
+     WHY("a"),
+     {ASK("a", POD("a", SPEC("x", PROBE), READY("False"), PENDING("x", "frozen (maxRate is 0)"))),
+      {"GET", CONFIGS, NULL, 200, LIST(CONFIG("default", "\"maxRate\":0"))}},
+     0,
+     "pod/a is not ready: x is pending since 3s: frozen (maxRate is 0)\n"
+     "  x is pending since 3s: frozen (maxRate is 0)\n"
+     "    help: nothing starts on this node until maxRate of NodeConfig default is above 0 or "
+     "gone\n",
+     ""},
+};
+
+/* ---- before and after ---- */
+
+#define UNBOUND(spec, status)                                                                      \
+    "{" META("a", "") ",\"spec\":{\"containers\":[" SPEC("x", "") "]" spec "},\"status\":{"        \
+                                                                  "\"phase\":\"Pending\"" status   \
+                                                                  "}}"
+#define NOT_SCHEDULED(reason, message)                                                             \
+    "," CONDS(                                                                                     \
+        COND("PodScheduled", "False", ",\"reason\":\"" reason "\",\"message\":\"" message "\""))
+#define OVER(phase, more, statuses)                                                                \
+    "{" META("a", "") ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" SPEC("x", "") "," SPEC(    \
+        "y", "") "]},\"status\":{\"phase\":\"" phase "\"" more ",\"containerStatuses\":[" statuses \
+                 "]}}"
+
+static const struct scene ENDS[] =
+    {
+        {"no room",
+         WHY("a"),
+         {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable",
+                                             "0/1 nodes are available: 1 Insufficient cpu.")))},
+         0,
+         "pod/a is not placed on a node: 0/1 nodes are available: 1 Insufficient cpu.\n"
+         "  help: lower resources.requests of its containers, or make room: muster top nodes, "
+         "muster "
+         "get pods -A -o wide\n",
+         ""},
+        {"no node",
+         WHY("a"),
+         {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable", "0/0 nodes are available.")))},
+         0,
+         "pod/a is not placed on a node: 0/0 nodes are available.\n"
+         "  help: there was no node; muster up without --no-node makes this machine one\n",
+         ""},
+        {"scheduling gates",
+         WHY("a"),
+         {ASK("a", UNBOUND(",\"schedulingGates\":[{\"name\":\"b\"},{\"name\":\"c\"}]",
+                           NOT_SCHEDULED("SchedulingGated", "held")))},
+         0,
+         "pod/a is not placed on a node: it has scheduling gates: b, c\n"
+         "  help: it goes on when whoever set them has removed all of spec.schedulingGates\n",
+         ""},
+        {"another scheduler",
+         WHY("a"),
+         {ASK("a", UNBOUND(",\"schedulerName\":\"mine\"", ""))},
+         0,
+         "pod/a is not placed on a node: mine has not looked at it yet\n"
+         "  help: is there a scheduler of that name? It is spec.schedulerName of the pod\n",
+         ""},
+        {"a node that is silent",
+         WHY("a"),
+         {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
+          {"GET", "/api/v1/nodes/n1", NULL, 200,
+           "{\"status\":{" CONDS(COND("Ready", "Unknown", ",\"message\":\"silent\"")) "}}"}},
+         0,
+         "pod/a is placed on node n1, which has not taken it yet\n  node n1 is not ready: silent\n",
+         ""},
+        {"a node that is not there",
+         WHY("a"),
+         {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
+          {"GET", "/api/v1/nodes/n1", NULL, 404, NOT_FOUND}},
+         0,
+         "pod/a is placed on node n1, which has not taken it yet\n  nothing is known of node n1\n",
+         ""},
+        {"a ConfigMap is missing",
+         WHY("a"),
+         {ASK("a", POD("a", SPEC("x", ""), READY("False"),
+                       "{\"name\":\"x\",\"state\":{\"waiting\":{\"reason\":"
+                       "\"CreateContainerConfigError\",\"message\":\"there is no ConfigMap "
+                       "default/m\"}}}"))},
+         0,
+         "pod/a is held back: CreateContainerConfigError: there is no ConfigMap default/m\n"
+         "  help: create what is missing, or mark it as optional; the pod goes on by itself\n",
+         ""},
+        {"refused",
+         WHY("a"),
+         {ASK("a", OVER("Failed",
+                        ",\"reason\":\"Unsupported\",\"message\":\"spec.containers[0].image: no\"",
+                        ""))},
+         0,
+         "pod/a has failed: Unsupported: spec.containers[0].image: no\n"
+         "  help: leave the image out, annotate the pod with muster.dev/runtime: process, or set "
+         "images: Ignore in a NodeConfig\n"
+         "  help: muster events --for pod/a says more; a changed pod has to be created anew\n",
+         ""},
+        {"failed",
+         WHY("a"),
+         {ASK(
+             "a", OVER(
+                      "Failed", "",
+                      IS("x", "false", ENDED("state", "7", ""), SINCE("failed", "04:00")) "," IS(
+                          "y",
+                          "false", ENDED("state", "137", ",\"signal\":9,\"reason\":\"OOMKilled\""),
+                          SINCE("failed", "04:00"))))},
+         0,
+         "pod/a has failed: x ended with exit code 7\n"
+         "  y used more memory than its limit and was killed (OOMKilled)\n"
+         "    help: raise resources.limits.memory of y\n"
+         "    help: see what it printed: muster logs a -c y\n"
+         "  help: see what it printed: muster logs a -c x\n",
+         ""},
+        {"done",
+         WHY("a"),
+         {ASK("a", OVER("Succeeded", "", ""))},
+         0,
+         "pod/a is done: all its containers ended well\n",
+         ""},
+        {"deleted",
+         WHY("a"),
+         {ASK(
+             "a",
+             "{" META(
+                 "a",
+                 ",\"deletionTimestamp\":\"2026-01-02T03:04:32Z\","
+                 "\"deletionGracePeriodSeconds\":30,\"finalizers\":[\"f/x\"]") ",\"spec\":{"
+                                                                               "\"nodeName\":"
+                                                                               "\"n1\","
+                                                                               "\"containers\":"
+                                                                               "[" SPEC("x",
+                                                                                        "") "]},"
+                                                                                            "\"stat"
+                                                                                            "us\":{"
+                                                                                            "\"cont"
+                                                                                            "ainerS"
+                                                                                            "tatuse"
+                                                                                            "s\":"
+                                                                                            "[" IS_READY(
+                                                                                                "x") "]}}")},
+         0,
+         "pod/a is being deleted since 3s; 27s of its grace are left\n"
+         "  it stays until its finalizers are removed: f/x\n"
+         "    help: whoever set them removes them when done; by hand only if he is gone\n"
+         "  these containers still run: x\n",
+         ""},
+};
+
+/* ---- jobs ---- */
+
+#define JOB(spec, status)                                                                          \
+    "{\"kind\":\"Job\"," META(                                                                     \
+        "j", "") ",\"spec\":{\"completions\":3,\"parallelism\":3,"                                 \
+                 "\"backoffLimit\":6,\"selector\":{\"matchLabels\":{\"job\":\"j\"}}" spec          \
+                 "},\"status\":{" status "}}"
+#define GIVEN(job)                                                                                 \
+    {                                                                                              \
+        "GET", JOBS "/j", NULL, 200, job                                                           \
+    }
+#define WITH(pods)                                                                                 \
+    {                                                                                              \
+        "GET", MEMBERS, NULL, 200, LIST(pods)                                                      \
+    }
+#define ENDED_POD(name, phase, code, s)                                                            \
+    "{" META(name, "") ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" SPEC(                     \
+        "x", "") "]},"                                                                             \
+                 "\"status\":{\"phase\":\"" phase "\",\"containerStatuses\":[" IS(                 \
+                     "x", "false",                                                                 \
+                     ENDED("state", code, ",\"finishedAt\":\"2026-01-02T03:" s "Z\""),             \
+                     SINCE("failed", s)) "]}}"
+#define HELD(name)                                                                                 \
+    "{" META(name, "") ",\"spec\":{\"containers\":[" SPEC(                                         \
+        "x", "") "]},\"status\":{\"phase\":"                                                       \
+                 "\"Pending\"" NOT_SCHEDULED("Unschedulable",                                      \
+                                             "0/1 nodes are available: 1 Too many pods.") "}}"
+#define FULL(name)                                                                                 \
+    "  pod/" name " is not placed on a node: 0/1 nodes are available: 1 Too many pods.\n"          \
+    "    help: delete pods that are not needed, or add a node\n"
+
+static const struct scene JOBS_SCENES[] = {
+    {"a job that is done",
+     {"why", "job/j"},
+     {GIVEN(JOB("", "\"succeeded\":3," CONDS(COND("Complete", "True", ",\"reason\":\"R\"")))),
+      WITH(ENDED_POD("p", "Succeeded", "0", "04:00"))},
+     0,
+     "job/j is done\n  3 of 3 done, 0 active (0 ready), 0 failed\n",
+     ""},
+    {"a job that has failed",
+     {"why", "job/j"},
+     {GIVEN(JOB("", "\"failed\":1," CONDS(COND(
+                        "Failed", "True", ",\"reason\":\"TooMany\",\"message\":\"it is over\"")))),
+      WITH(ENDED_POD("p", "Failed", "4", "04:00"))},
+     0,
+     "job/j has failed: TooMany: it is over\n"
+     "  0 of 3 done, 0 active (0 ready), 1 failed\n"
+     "  pod/p has failed: x ended with exit code 4\n"
+     "    help: see what it printed: muster logs p -c x\n",
+     ""},
+    {"a suspended job",
+     {"why", "jobs", "j"},
+     {GIVEN(JOB(",\"suspend\":true", CONDS(COND("Suspended", "True", "")))), WITH("")},
+     0,
+     "job/j is suspended since 60s\n"
+     "  help: set spec.suspend to false; if a queue holds it, it does so itself\n",
+     ""},
+    {"back-off, counted since the last success",
+     {"why", "job/j"},
+     {GIVEN(JOB("", "\"failed\":3,\"succeeded\":1")),
+      WITH(ENDED_POD("p", "Failed", "4", "03:00") "," ENDED_POD(
+          "q", "Succeeded", "0", "03:10") "," ENDED_POD("r", "Failed", "5",
+                                                        "03:40") "," ENDED_POD("s", "Failed", "6",
+                                                                               "04:00"))},
+     0,
+     "job/j makes its next pod in 15s: 2 failed in a row (backoffLimit 6)\n"
+     "  pod/p has failed: x ended with exit code 4\n"
+     "    help: see what it printed: muster logs p -c x\n"
+     "  pod/r has failed: x ended with exit code 5\n"
+     "    help: see what it printed: muster logs r -c x\n"
+     "  pod/s has failed: x ended with exit code 6\n"
+     "    help: see what it printed: muster logs s -c x\n",
+     ""},
+    {"the first pods that wait",
+     {"why", "job/j"},
+     {GIVEN(JOB("", "\"active\":6,\"ready\":1")),
+      WITH(HELD("p") "," POD("q", SPEC("x", ""), READY("True"), IS_READY("x")) "," HELD(
+          "r") "," HELD("s") "," HELD("t") "," HELD("u"))},
+     0,
+     "job/j is not done: 0 of 3 done, 6 active (1 ready), 0 failed\n" FULL("p") FULL("r")
+         FULL("s") "  and 2 more that are not ready\n",
+     ""},
+    {"at work",
+     {"why", "job/j"},
+     {GIVEN(JOB("", "\"active\":1,\"ready\":1")),
+      WITH(POD("q", SPEC("x", ""), READY("True"), IS_READY("x")))},
+     0,
+     "job/j is at work: 0 of 3 done, 1 active (1 ready), 0 failed\n",
+     ""},
+    {"a job that is being deleted",
+     {"why", "job/j"},
+     {GIVEN("{" META("j", ",\"deletionTimestamp\":\"2026-01-02T03:04:00Z\",\"finalizers\":["
+                          "\"foregroundDeletion\"]") ",\"spec\":{}}")},
+     0,
+     "job/j is being deleted since 5s; its grace is over\n"
+     "  it stays until its finalizers are removed: foregroundDeletion\n"
+     "    help: whoever set them removes them when done; by hand only if he is gone\n",
+     ""},
+};
+
+/* ---- the command line ---- */
+
+static const struct scene WORDS[] = {
+    {"as JSON",
+     {"why", "pod/a", "-o", "json"},
+     {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable", "0/0 nodes are available.")))},
+     0,
+     "{\n"
+     "    \"kind\": \"Pod\",\n"
+     "    \"namespace\": \"default\",\n"
+     "    \"name\": \"a\",\n"
+     "    \"isWell\": false,\n"
+     "    \"text\": \"pod/a is not placed on a node: 0/0 nodes are available.\",\n"
+     "    \"reason\": \"Unschedulable\",\n"
+     "    \"help\": [\n"
+     "        \"there was no node; muster up without --no-node makes this machine one\"\n"
+     "    ]\n"
+     "}\n",
+     ""},
+    {"what does not exist",
+     {"why", "pod/b"},
+     {{"GET", PODS "/b", NULL, 404, NOT_FOUND}},
+     1,
+     "",
+     "Error from server (NotFound): gone\n"},
+    {"what nobody can explain",
+     {"why", "node/n1"},
+     {{0}},
+     2,
+     "",
+     "error: nodes cannot be explained; these can: pods, jobs\nhint: see 'muster help why'\n"},
+    {"all of them", {"why", "pods"}, {{0}}, 2, "", NULL},
+    {"two of them", {"why", "pod/a", "pod/b"}, {{0}}, 2, "", NULL},
+    {"a timeline",
+     {"timeline", "job/j", "--width=40"},
+     {GIVEN(JOB("", "")),
+      WITH(POD(
+          "p", SPEC("x", ""), READY("True"),
+          IS("x", "true", RUNS,
+             SINCE("ready", "04:02") ",\"generation\":1,\"moves\":["
+                                     "{\"state\":\"pending\",\"at\":\"2026-01-02T03:04:00Z\"},"
+                                     "{\"state\":\"starting\",\"at\":\"2026-01-02T03:04:01Z\"},"
+                                     "{\"state\":\"ready\",\"at\":\"2026-01-02T03:04:02Z\"}]")))},
+     0,
+     "job/j: ready after 2s, 1 container\n"
+     "\n"
+     "       0s         1s         2s\n"
+     "       ├──────────┼──────────┼─\n"
+     "* x    ░░░░░░░░░░░▒▒▒▒▒▒▒▒▒▒▒▒█ 2s\n"
+     "\n"
+     "critical path: x 2s\n"
+     "totals: blocked 0s, pending 1s, starting 1s\n"
+     "legend: · blocked  ░ pending  ▒ starting  █ ready  ✗ failed  * critical path\n",
+     ""},
+    {"a timeline of nothing",
+     {"timeline", "pod", "a"},
+     {ASK("a", UNBOUND("", ""))},
+     1,
+     "",
+     "error: pod/a: nothing of it has begun to start\nhint: see 'muster why pod/a'\n"},
+    {"of a node", {"timeline", "node/n1"}, {{0}}, 2, "", NULL},
+    {"too narrow", {"timeline", "pod/a", "--width=7"}, {{0}}, 2, "", NULL},
+    {"no such form", {"timeline", "pod/a", "-o", "png"}, {{0}}, 2, "", NULL},
+};
+
+static void play(const struct scene *scenes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        scene_play(&scenes[i]);
+}
+
+#define TEST(name, scenes)                                                                         \
+    static void name(void **state)                                                                 \
+    {                                                                                              \
+        (void)state;                                                                               \
+        play(scenes, ARRAY_LEN(scenes));                                                           \
+    }
+TEST(test_containers, CONTAINERS)
+TEST(test_throttle, THROTTLE)
+TEST(test_ends, ENDS)
+TEST(test_jobs, JOBS_SCENES)
+TEST(test_words, WORDS)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_containers), cmocka_unit_test(test_throttle),
+        cmocka_unit_test(test_ends),       cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
