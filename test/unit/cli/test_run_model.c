@@ -81,41 +81,53 @@ static void test_a_pod_from_its_birth_to_its_end(void **state)
     struct run_counts counts;
     run_group_count(group, &counts);
     assert_string_equal(counts.why[RUN_WAITING], "no room");
-    event(&model, &KIND_POD, "MODIFIED",
-          "{" META("a", "u1", "")
-              POD_SPEC ",'status':{'phase':'Running','initContainerStatuses':[" STATE(
-                  "side",
-                  "ready", ",'containerID':'side/1','state':{'running':{}}") "],'containerStatuses'"
-                                                                             ":[" STATE("db",
-                                                                                        "starting",
-                                                                                        ",'"
-                                                                                        "containerI"
-                                                                                        "D':'db/"
-                                                                                        "1','state'"
-                                                                                        ":{'"
-                                                                                        "waiting':{"
-                                                                                        "'reason':'"
-                                                                                        "Creating'}"
-                                                                                        "}") "," STATE("app",
-                                                                                                       "blocked",
-                                                                                                       ",'state':{'waiting':{'message':'waits for db'}}") "]}}",
-          1200);
+    event(
+        &model, &KIND_POD, "MODIFIED",
+        "{" META("a", "u1", "") POD_SPEC
+        ",'status':{'phase':'Running','initContainerStatuses':[" STATE(
+            "side", "ready",
+            ",'containerID':'side/1','state':{'running':{}}") "],'containerStatuses'"
+                                                              ":[" STATE(
+                                                                  "db", "starting",
+                                                                  ",'"
+                                                                  "containerI"
+                                                                  "D':'db/"
+                                                                  "1','state'"
+                                                                  ":{'"
+                                                                  "waiting':{"
+                                                                  "'reason':'"
+                                                                  "Creating'}"
+                                                                  "}") "," STATE("app", "blocked",
+                                                                                 ",'state':{'"
+                                                                                 "waiting':{'"
+                                                                                 "message':'waits "
+                                                                                 "for db'}}") "]}}",
+        1200);
     assert_counts(group, "3: 1b 1s 1r");
     assert_string_equal(str_text(&lives), "[a/side side/1]"); /* db has no process yet */
     run_group_count(group, &counts);
     assert_string_equal(counts.why[RUN_BLOCKED], "waits for db");
     assert_int_equal(counts.running, 1);
     assert_false(run_group_is_ready(group));
-    event(
-        &model, &KIND_POD, "MODIFIED",
-        "{" META("a", "u1", "") POD_SPEC
-        ",'status':{'phase':'Running','initContainerStatuses':[" STATE("side", "ready", ",'containerID':'side/1','state':{'running':{}}") "],'containerStatuses':[" STATE(
-            "db", "ready",
-            ",'containerID':'db/1','state':{'running':{}}") "," STATE("app", "ready",
-                                                                      ",'containerID':'app/"
-                                                                      "2','restartCount':1,'state':"
-                                                                      "{'running':{}}") "]}}",
-        1700);
+    event(&model, &KIND_POD, "MODIFIED",
+          "{" META("a", "u1", "")
+              POD_SPEC ",'status':{'phase':'Running','initContainerStatuses':[" STATE(
+                  "side",
+                  "ready", ",'containerID':'side/1','state':{'running':{}}") "],'containerStatuses'"
+                                                                             ":[" STATE("db",
+                                                                                        "ready",
+                                                                                        ",'"
+                                                                                        "containerI"
+                                                                                        "D':'db/"
+                                                                                        "1','state'"
+                                                                                        ":{'"
+                                                                                        "running':{"
+                                                                                        "}}") "," STATE("app",
+                                                                                                        "ready",
+                                                                                                        ",'containerID':'app/"
+                                                                                                        "2','restartCount':1,'state':"
+                                                                                                        "{'running':{}}") "]}}",
+          1700);
     assert_counts(group, "3: 3r");
     assert_string_equal(str_text(&lives), "[a/side side/1][a/db db/1][a/app app/2]");
     assert_true(run_group_is_ready(group));
