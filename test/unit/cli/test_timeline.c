@@ -36,12 +36,12 @@ static const char STUDY[] = POD(
                                                                 "03.000", "04.000",
                                                                 "07.000")) "," STATUS("e", "true",
                                                                                       "ready", "1",
-                                                                                      FIRST("00."
-                                                                                            "000") "," REST(
-                                                                                          "07.000",
-                                                                                          "07.000",
-                                                                                          "10."
-                                                                                          "000")));
+                                                                                      FIRST(
+                                                                                          "00."
+                                                                                          "000") "," REST("07.000",
+                                                                                                          "07.000",
+                                                                                                          "10."
+                                                                                                          "000")));
 
 static void make(struct timeline *timeline, const char *const *pods, size_t n, time_ms now)
 {
