@@ -46,6 +46,7 @@ struct timeline {
 
 void timeline_init(struct timeline *timeline, const char *title);
 void timeline_done(struct timeline *timeline);
+void timeline_row_done(struct timeline_row *row);
 void timeline_add_pod(struct timeline *timeline, yyjson_val *pod);
 /* Finds the axis, the path and the totals; no pod may be added afterwards. */
 void timeline_finish(struct timeline *timeline, time_ms now);
