@@ -353,6 +353,18 @@ time_ms timeline_tick(time_ms length, size_t ticks)
     return days * 86400000;
 }
 
+bool timeline_shows(const struct timeline *timeline, enum container_state state)
+{
+    for (size_t i = 0; i < timeline->rows.len; i++) {
+        for (size_t k = 0; k < timeline->rows.items[i].spans.len; k++) {
+            const struct timeline_span *span = &timeline->rows.items[i].spans.items[k];
+            if (span->state == state && span->to > span->from)
+                return true;
+        }
+    }
+    return false;
+}
+
 void timeline_summary(const struct timeline *timeline, struct str *out)
 {
     size_t undone = 0;

@@ -70,5 +70,7 @@ void timeline_span_text(time_ms span, struct str *out);
 time_ms timeline_tick(time_ms length, size_t ticks);
 /* Where the share of a step of the path ends: where that of the next begins. */
 time_ms timeline_share_end(const struct timeline *timeline, size_t step);
+/* Is some row in this state for some time? */
+bool timeline_shows(const struct timeline *timeline, enum container_state state);
 /* "ready after 2.71s: 5 containers" */
 void timeline_summary(const struct timeline *timeline, struct str *out);

@@ -273,6 +273,7 @@ static void test_svg(void **state)
     assert_int_equal(count(svg, "<text"), count(svg, "</text>"));
     assert_non_null(strstr(svg, "critical path: a 1s &gt; b 2s &gt; d 4s &gt; e 3s"));
     assert_non_null(strstr(svg, "prefers-color-scheme:dark"));
+    assert_null(strstr(svg, "<rect class=\"exited\""));
     timeline_done(&timeline);
 }
 
