@@ -9,7 +9,7 @@ SETUP ?= scripts/setup
 WERROR ?= false
 prefix ?= /usr/local
 FUZZ_SECONDS ?= 120
-ARGS ?= -f examples/hello.yaml
+ARGS ?= examples/oltp.yaml
 SAN = -Db_sanitize=address,undefined
 
 # What is checked daily is strict; a user's release build is not, for the sake of newer compilers.
@@ -30,8 +30,8 @@ BUILDS = build build-san build-tsan build-cov build-clang build-fuzz
 all: build@compile  ## build the release into build/
 	@:
 
-run: build@compile  ## build, then start a server with examples/hello.yaml (ARGS="...")
-	build/muster up $(ARGS)
+run: build@compile  ## build, then run examples/oltp.yaml, sixty processes (ARGS="...")
+	build/muster run $(ARGS)
 
 test: test@setup build@compile build-san@compile  ## run all tests under ASan and UBSan (TESTS="name ...")
 	scripts/test build-san build $(TESTS)

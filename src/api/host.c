@@ -27,6 +27,7 @@
 #define WINDOW_CHANGES 16384
 #define KEYS_PER_TURN 256
 #define DRAIN_MS 2000
+#define LAST_WORDS_MS 20
 
 struct host {
     struct world world; /* what controllers see; first, so that it can be cast back */
@@ -45,6 +46,7 @@ struct host {
     char *data, *socket_path, *url, *kubeconfig;
     const struct host_guest *guest;
     bool is_guest_gone; /* it has ended, or there is none */
+    bool is_draining;   /* streams have been ended */
     void (*stopped)(void *arg);
     void *stopped_arg;
     struct loop_timer drain;
@@ -346,6 +348,11 @@ static void drain_step(void *arg)
 {
     struct host *host = arg;
     time_ms now = loop_now(host->loop);
+    if (!host->is_draining) {
+        host->is_draining = true;
+        api_end_streams(host->api);
+        http_server_drain(host->http);
+    }
     bool idle = !embedded_busy(host->store) && http_server_connections(host->http) == 0;
     if (idle || now >= host->drain_until) {
         host->stopped(host->stopped_arg);
@@ -361,9 +368,9 @@ static void drain(void *arg)
         return;
     host->is_guest_gone = true;
     host->drain_until = loop_now(host->loop) + DRAIN_MS;
-    api_end_streams(host->api);
-    http_server_drain(host->http);
-    drain_step(host);
+    /* The last words of pods are still on their way to those who follow their logs. */
+    time_ms wait = host->guest != NULL ? LAST_WORDS_MS : 0;
+    loop_timer_set(host->loop, &host->drain, loop_now(host->loop) + wait);
 }
 
 /* Pods end first, and their ends can be watched; then clients are told goodbye. */

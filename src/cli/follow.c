@@ -131,6 +131,10 @@ static void after_stream(struct run *run, int r, const struct client_response *r
 {
     if (run->next == NEXT_STOP || r > 0)
         return;
+    if (r == -ECANCELED) {
+        stop(run, r);
+        return;
+    }
     if (r == 0 && res->status == 410) {
         run->next = NEXT_LIST;
     } else if (r == 0 && res->status > 299) {

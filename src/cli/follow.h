@@ -15,5 +15,6 @@ struct follow {
     void *arg;
 };
 
-/* 0: a callback ended it. -ETIMEDOUT: the deadline. Positive: an exit code, error printed. */
+/* 0: a callback ended it. -ETIMEDOUT: the deadline. -ECANCELED: the connection was told to end.
+ * Positive: an exit code, error printed. */
 int follow_run(struct cli *cli, const struct follow *follow);

@@ -89,19 +89,29 @@ static int load_file(struct cli *cli, const char *file, struct manifests *manife
     return CLI_OK;
 }
 
-int manifests_load(struct cli *cli, struct manifests *manifests)
+int manifests_read(struct cli *cli, const char *const *paths, size_t n, struct manifests *manifests)
 {
     struct err err = {0};
     struct inputs inputs = {0};
     int exit_code = CLI_OK;
-    size_t n = opt_count(&cli->opts, "filename");
     for (size_t i = 0; i < n && exit_code == CLI_OK; i++) {
-        if (inputs_find(opt_nth(&cli->opts, "filename", i), &inputs, &err) < 0)
+        if (inputs_find(paths[i], &inputs, &err) < 0)
             exit_code = cli_error(cli, CLI_FAILED, &err);
     }
     for (size_t i = 0; i < inputs.files.len && exit_code == CLI_OK; i++)
         exit_code = load_file(cli, inputs.files.items[i], manifests);
     inputs_done(&inputs);
+    return exit_code;
+}
+
+int manifests_load(struct cli *cli, struct manifests *manifests)
+{
+    VEC(const char *) paths = {0};
+    size_t n = opt_count(&cli->opts, "filename");
+    for (size_t i = 0; i < n; i++)
+        vec_push(&paths, opt_nth(&cli->opts, "filename", i));
+    int exit_code = manifests_read(cli, paths.items, n, manifests);
+    vec_done(&paths);
     return exit_code;
 }
 

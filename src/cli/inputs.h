@@ -18,6 +18,9 @@ struct manifests {
     VEC(struct manifest) list;
 };
 int manifests_load(struct cli *cli, struct manifests *manifests); /* 0, or an exit code */
+/* The same of any paths. */
+int manifests_read(struct cli *cli, const char *const *paths, size_t n,
+                   struct manifests *manifests);
 void manifests_done(struct manifests *manifests);
 /* Calls back for each document, also after one that failed; stops when the server is gone. The
  * worst exit code. */

@@ -38,6 +38,9 @@ struct localnode {
     const char *base_env[8];
     void (*done)(void *arg);
     void *done_arg;
+    void (*ready)(void *arg);
+    void *ready_arg;
+    bool is_ready;
 };
 
 /* A host name may have capitals and underscores, an object's name may not. */
@@ -85,6 +88,14 @@ static void on_settings(void *arg, int64_t log_bytes, int log_files)
     logs_set_limits(process_runtime_logs(node->runtime), &limits);
 }
 
+static void on_registered(void *arg)
+{
+    struct localnode *node = arg;
+    node->is_ready = true;
+    if (node->ready != NULL)
+        node->ready(node->ready_arg);
+}
+
 /* ---- the guest ---- */
 
 static void fill_base_env(struct localnode *node)
@@ -130,6 +141,7 @@ static void make_runner(struct localnode *node)
         .warning = process_runtime_warning(node->runtime),
         .on_samples = on_samples,
         .on_settings = on_settings,
+        .on_registered = on_registered,
         .arg = node};
     node->runner = runner_new(&options);
 }
@@ -245,6 +257,14 @@ void localnode_free(struct localnode *node)
 const struct host_guest *localnode_guest(const struct localnode *node)
 {
     return &node->guest;
+}
+
+void localnode_when_ready(struct localnode *node, void (*fn)(void *arg), void *arg)
+{
+    node->ready = fn;
+    node->ready_arg = arg;
+    if (node->is_ready)
+        fn(arg);
 }
 
 size_t localnode_pods(const struct localnode *node)

@@ -15,4 +15,6 @@ struct localnode *localnode_new(const struct localnode_options *options);
 void localnode_free(struct localnode *node); /* after the host */
 const struct host_guest *localnode_guest(const struct localnode *node);
 /* Filled in when the guest is opened. */
+/* Calls back once pods can be bound to it. */
+void localnode_when_ready(struct localnode *node, void (*fn)(void *arg), void *arg);
 size_t localnode_pods(const struct localnode *node);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/logfeed.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "cli/target.h"
 #include "model/kind.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #define STOPPED 1
@@ -19,6 +21,7 @@ struct source { /* one container */
     struct remote remote;
     pthread_t thread;
     bool has_thread;
+    atomic_bool has_ended;
 };
 
 struct logfeed {
@@ -26,6 +29,8 @@ struct logfeed {
     struct logfeed_options options;
     pthread_mutex_t lock; /* of both output streams and exit_code */
     VEC(struct source *) sources;
+    size_t added; /* ever */
+    atomic_size_t busy;
     int exit_code;
 };
 
@@ -50,8 +55,12 @@ static void print_lines(struct source *source, struct sv text, struct str *out)
 static int print(struct logfeed *feed, const char *text, size_t len)
 {
     FILE *out = feed->cli->out;
+    bool ok;
     (void)pthread_mutex_lock(&feed->lock);
-    bool ok = fwrite(text, 1, len, out) == len && fflush(out) == 0;
+    if (feed->options.sink != NULL)
+        ok = feed->options.sink(feed->options.arg, (struct sv){text, len}) == 0;
+    else
+        ok = fwrite(text, 1, len, out) == len && fflush(out) == 0;
     (void)pthread_mutex_unlock(&feed->lock);
     return ok ? 0 : STOPPED; /* nobody reads us any longer */
 }
@@ -93,6 +102,8 @@ static void add_hint(struct source *source, const struct client_response *res)
 static void fail(struct source *source, int r, const struct client_response *res, struct err *err)
 {
     struct logfeed *feed = source->feed;
+    if (feed->options.is_silent)
+        return;
     (void)pthread_mutex_lock(&feed->lock);
     int exit_code = CLI_FAILED;
     if (r < 0) {
@@ -124,22 +135,36 @@ static void *thread_main(void *arg)
 {
     struct source *source = arg;
     read_source(source, &source->remote);
+    remote_close(&source->remote); /* a server that ends waits for its connections */
+    source->has_ended = true;
+    source->feed->busy--;
     return NULL;
 }
 
 /* ---- the caller's side ---- */
 
-static char *prefix_of(const struct logfeed *feed, const char *pod, const char *container)
+/* Each life of a container has the same colour when it has a bar. */
+static int color_of(const struct logfeed *feed, const char *pod, const char *container)
 {
     static const int COLORS[] = {36, 33, 32, 35, 34, 31};
-    if (!feed->options.prefix)
+    if (!feed->options.bar)
+        return COLORS[feed->added % ARRAY_LEN(COLORS)];
+    uint64_t hash = hash_text(hash_text(HASH_START, pod), container ? container : "");
+    return COLORS[hash % ARRAY_LEN(COLORS)];
+}
+
+static char *prefix_of(const struct logfeed *feed, const char *pod, const char *container)
+{
+    bool bar = feed->options.bar;
+    if (!feed->options.prefix && !bar)
         return NULL;
     const char *slash = container ? "/" : "";
     const char *name = container ? container : "";
+    const char *open = bar ? "" : "[pod/", *close = bar ? " |" : "]";
     if (!feed->cli->color)
-        return mem_printf("[pod/%s%s%s] ", pod, slash, name);
-    int color = COLORS[feed->sources.len % ARRAY_LEN(COLORS)];
-    return mem_printf("\033[%dm[pod/%s%s%s]\033[0m ", color, pod, slash, name);
+        return mem_printf("%s%s%s%s%s ", open, pod, slash, name, close);
+    return mem_printf("\033[%dm%s%s%s%s%s\033[0m ", color_of(feed, pod, container), open, pod,
+                      slash, name, close);
 }
 
 static void add_query(const struct logfeed_options *options, const char *container,
@@ -175,12 +200,52 @@ struct logfeed *logfeed_new(struct cli *cli, const struct logfeed_options *optio
     return feed;
 }
 
-void logfeed_add(struct logfeed *feed, const char *ns, const char *pod, const char *container)
+static void source_free(struct source *source)
+{
+    if (source->has_thread)
+        (void)pthread_join(source->thread, NULL); /* it was started */
+    remote_close(&source->remote);
+    str_done(&source->line);
+    mem_free(source->pod);
+    mem_free(source->target);
+    mem_free(source->prefix);
+    mem_free(source);
+}
+
+/* A container that is started again and again must not leave a thread behind for each life. */
+static void reap(struct logfeed *feed)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < feed->sources.len; i++) {
+        struct source *source = feed->sources.items[i];
+        if (source->has_thread && source->has_ended)
+            source_free(source);
+        else
+            feed->sources.items[kept++] = source;
+    }
+    feed->sources.len = kept;
+}
+
+static void start(struct logfeed *feed, struct source *source)
 {
     struct remote *shared = &feed->cli->remote;
-    struct source *source = mem_zalloc(sizeof(*source));
     struct err err = {0};
+    if (!feed->options.follow || shared->again == NULL ||
+        shared->again(shared->self, &source->remote, &err) < 0)
+        return;
+    if (feed->options.can_cancel && source->remote.cancel_on != NULL)
+        source->remote.cancel_on(source->remote.self, feed->options.cancel_fd);
+    feed->busy++;
+    source->has_thread = pthread_create(&source->thread, NULL, thread_main, source) == 0;
+    if (!source->has_thread)
+        feed->busy--;
+}
+
+void logfeed_add(struct logfeed *feed, const char *ns, const char *pod, const char *container)
+{
+    struct source *source = mem_zalloc(sizeof(*source));
     scoped_str target = {0};
+    reap(feed);
     target_object(&KIND_POD, ns, pod, &target);
     str_add(&target, "/log");
     add_query(&feed->options, container, &target);
@@ -189,26 +254,21 @@ void logfeed_add(struct logfeed *feed, const char *ns, const char *pod, const ch
     source->target = str_take(&target);
     source->prefix = prefix_of(feed, pod, container);
     vec_push(&feed->sources, source);
-    if (feed->options.follow && shared->again != NULL &&
-        shared->again(shared->self, &source->remote, &err) == 0)
-        source->has_thread = pthread_create(&source->thread, NULL, thread_main, source) == 0;
-    if (!source->has_thread)
-        read_source(source, shared);
+    feed->added++;
+    start(feed, source);
+    if (!source->has_thread && !(feed->options.follow && feed->options.can_cancel))
+        read_source(source, &feed->cli->remote);
+}
+
+size_t logfeed_busy(const struct logfeed *feed)
+{
+    return feed->busy;
 }
 
 int logfeed_finish(struct logfeed *feed)
 {
-    for (size_t i = 0; i < feed->sources.len; i++) {
-        struct source *source = feed->sources.items[i];
-        if (source->has_thread)
-            (void)pthread_join(source->thread, NULL); /* it was started */
-        remote_close(&source->remote);
-        str_done(&source->line);
-        mem_free(source->pod);
-        mem_free(source->target);
-        mem_free(source->prefix);
-        mem_free(source);
-    }
+    for (size_t i = 0; i < feed->sources.len; i++)
+        source_free(feed->sources.items[i]);
     vec_done(&feed->sources);
     (void)pthread_mutex_destroy(&feed->lock);
     int exit_code = feed->exit_code;

@@ -49,6 +49,12 @@ static void link_close(void *self)
     mem_free(link);
 }
 
+static void link_cancel_on(void *self, int fd)
+{
+    struct link *link = self;
+    client_cancel_on(link->client, fd);
+}
+
 static int link_again(void *self, struct remote *ret_remote, struct err *err);
 
 static struct remote remote_of(struct link *link)
@@ -57,7 +63,8 @@ static struct remote remote_of(struct link *link)
                            .stream = link_stream,
                            .close = link_close,
                            .self = link,
-                           .again = link_again};
+                           .again = link_again,
+                           .cancel_on = link_cancel_on};
 }
 
 static int link_again(void *self, struct remote *ret_remote, struct err *err)

@@ -35,6 +35,8 @@ struct remote {
     char label[256]; /* "unix:/run/muster.sock", for messages */
     /* A further connection to the same server, for another thread; NULL: there is but one. */
     int (*again)(void *self, struct remote *ret_remote, struct err *err);
+    /* Calls and streams end with -ECANCELED once this descriptor is readable; NULL: they cannot. */
+    void (*cancel_on)(void *self, int fd);
 };
 
 /* Where the server is and who we are. */

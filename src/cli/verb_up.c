@@ -9,6 +9,7 @@
 #include "cli/nodeconfig.h"
 #include "cli/preload.h"
 #include "os/fd.h"
+#include "os/init.h"
 #include "os/log.h"
 #include "os/notify.h"
 #include <signal.h>
@@ -48,6 +49,7 @@ struct up {
     struct loop *loop;
     struct host *host;
     struct localnode *node; /* NULL with --no-node */
+    struct manifests *manifests;
     VEC(const char *) labels;
     size_t window_changes;
     int exit_code;
@@ -136,6 +138,13 @@ static void make_node(struct up *up, int64_t nofile_soft)
     up->node = localnode_new(&options);
 }
 
+/* Only now: a pod that comes before its node would be told that there is none. */
+static void preload(void *arg)
+{
+    struct up *up = arg;
+    preload_start(up->cli, host_store(up->host), up->manifests, on_preloaded, up);
+}
+
 static int serve(struct up *up, struct manifests *manifests, struct err *err)
 {
     make_node(up, fd_limit_raise());
@@ -151,7 +160,11 @@ static int serve(struct up *up, struct manifests *manifests, struct err *err)
     str_done(&data);
     if (r < 0)
         return r;
-    preload_start(up->cli, host_store(up->host), manifests, on_preloaded, up);
+    up->manifests = manifests;
+    if (up->node != NULL)
+        localnode_when_ready(up->node, preload, up);
+    else
+        preload(up);
     loop_run(up->loop);
     host_free(up->host);
     localnode_free(up->node);
@@ -197,6 +210,7 @@ int verb_up(struct cli *cli, int argc, char **argv)
         manifests_done(&manifests);
         return CLI_FAILED;
     }
+    init_guard();
     r = loop_new(&up.loop, &err);
     if (r == 0)
         r = loop_signal(up.loop, SIGTERM, on_signal, &up, &err);

@@ -179,7 +179,10 @@ static void add_plan(const struct validate *v, const struct kind *kind, yyjson_v
 static void look_at_pod(const struct validate *v, const struct manifest *manifest, size_t index,
                         const struct kind *kind, struct verdict *verdict)
 {
-    scoped_json *doc = yyjson_mut_doc_imut_copy(manifest->docs.items[index].doc, NULL);
+    /* As the server would keep it: short forms are made long there. */
+    scoped_json_mut *filled = yyjson_mut_doc_mut_copy(manifest->docs.items[index].doc, NULL);
+    schema_fill(kind->type, filled, yyjson_mut_doc_get_root(filled));
+    scoped_json *doc = yyjson_mut_doc_imut_copy(filled, NULL);
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *path = pod_path(root);
     if (path == NULL)

@@ -13,6 +13,24 @@ const struct verb VERBS[] = {
      "Start a server\tmuster up\n"
      "Start one with its own data and a first job\tmuster up --data ./state -f job.yaml\n",
      0, 0, OPTS_UP, 0, WORDS_NOTHING, verb_up},
+    {"run", "FILE...", "run what files describe, and watch it",
+     "Applies the files and stays: shows how everything starts, what it prints, and how it ends. "
+     "Uses the server of the data directory, or the one of --server or --kubeconfig; when there is "
+     "none, it starts one of its own and takes it down at the end. Containers without a workingDir "
+     "run in the current folder.\n"
+     "On a terminal each Pod and each Job has a line at the bottom that is drawn again as it "
+     "changes; elsewhere changes are lines of their own, at most one a second for each. Pods and "
+     "Jobs of the files that have ended before are run once more.\n"
+     "It ends when everything has ended, or when something has failed. Pods that run for ever are "
+     "stopped with ^C: in reverse order of their dependencies, or, with a second ^C, at once. What "
+     "was there before is not touched by that.\n"
+     "Exits with 0 when everything succeeded, 1 when something failed (the last lines of its logs "
+     "are shown), 124 when --timeout passed, 130 when interrupted.",
+     "An application of many processes\tmuster run examples/oltp.yaml\n"
+     "A job in a script, for at most ten minutes\tmuster run --timeout 10m job.yaml\n"
+     "Hand it to the server and go on when it is ready\tmuster run --until ready app.yaml\n"
+     "Only the verdict\tmuster run --logs=false -o json job.yaml\n",
+     1, -1, OPTS_RUN, VERB_SERVER, WORDS_FILES, verb_run},
     {"get", "KIND [NAME...] | KIND/NAME...", "show objects",
      "Shows one object, some, or all of a kind. Kinds may be written in the plural, the singular "
      "or by their short names; several are separated by commas; 'all' stands for the kinds people "

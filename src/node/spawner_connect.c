@@ -196,11 +196,22 @@ void connect_flush(struct spawner *spawner)
     loop_io_set(spawner->link_io, EPOLLIN | (r > 0 ? (uint32_t)EPOLLOUT : 0));
 }
 
-static void wait_for(int fd, short events, int wait_ms)
+static bool wait_for(int fd, short events, int wait_ms)
 {
     struct pollfd poll_fd = {.fd = fd, .events = events};
     while (poll(&poll_fd, 1, wait_ms) < 0 && errno == EINTR)
         ;
+    return poll_fd.revents != 0;
+}
+
+/* A helper that has only just been started does not listen yet. */
+static void meet_helper(struct spawner *spawner, time_ms until)
+{
+    while (spawner->helper_pidfd >= 0 && spawner->link.fd < 0 && link_open(spawner) < 0 &&
+           clock_monotonic() < until) {
+        if (wait_for(spawner->helper_pidfd, POLLIN, RETRY_MS))
+            return; /* it has ended */
+    }
 }
 
 static bool is_no_more(void *arg, const char *key, void *value)
@@ -215,14 +226,17 @@ void connect_close(struct spawner *spawner, bool quit)
 {
     struct spawn_order order = {.type = SPAWN_QUIT};
     time_ms until = clock_monotonic() + CLOSE_MS;
+    if (quit)
+        meet_helper(spawner, until); /* it would wait for us otherwise */
     if (quit && spawner->link.fd >= 0)
         (void)spawn_wire_put_order(&spawner->link.out, &order);
     while (spawner->link.fd >= 0 && spawn_link_flush(&spawner->link) > 0 &&
            clock_monotonic() < until)
-        wait_for(spawner->link.fd, POLLOUT, CLOSE_MS);
+        (void)wait_for(spawner->link.fd, POLLOUT, CLOSE_MS);
     link_drop(spawner);
     if (quit && spawner->helper_pidfd >= 0 && map_each(spawner->held, is_no_more, NULL))
-        wait_for(spawner->helper_pidfd, POLLIN, CLOSE_MS); /* so that no zombie stays behind */
+        (void)wait_for(spawner->helper_pidfd, POLLIN,
+                       CLOSE_MS); /* so that no zombie stays behind */
     helper_release(spawner);
     loop_timer_clear(spawner->options.loop, &spawner->retry);
 }

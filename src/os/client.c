@@ -239,8 +239,8 @@ static int attempt(struct client *client, const struct request *req, struct answ
     if (r < 0)
         return r;
     int sent = send_request(client, req);
-    r = sent == -ETIMEDOUT ? sent : read_answer(client, req, answer);
-    *ret_retry = r < 0 && r != -ETIMEDOUT && client->reused && !answer->any;
+    r = sent == -ETIMEDOUT || sent == -ECANCELED ? sent : read_answer(client, req, answer);
+    *ret_retry = r < 0 && r != -ETIMEDOUT && r != -ECANCELED && client->reused && !answer->any;
     if (r < 0 || sent < 0 || !answer->complete || !answer->keep_alive)
         client_close(client);
     client->reused = true;
@@ -306,6 +306,7 @@ int client_new(const struct client_options *options, struct client **ret_client,
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
     client->tls = options->tls;
     client->fd = -1;
+    client->cancel_fd = -1;
     *ret_client = client;
     return 0;
 }
@@ -319,6 +320,11 @@ int client_twin(const struct client *client, struct client **ret_client, struct 
                                                .token = client->token,
                                                .timeout_ms = client->timeout_ms},
                       ret_client, err);
+}
+
+void client_cancel_on(struct client *client, int fd)
+{
+    client->cancel_fd = fd;
 }
 
 void client_free(struct client *client)

@@ -25,6 +25,9 @@ struct client_response {
 int client_new(const struct client_options *options, struct client **ret_client, struct err *err);
 /* Another one to the same server, not connected yet. */
 int client_twin(const struct client *client, struct client **ret_client, struct err *err);
+/* Whatever waits ends with -ECANCELED once this descriptor is readable, so that another thread can
+ * end it; one eventfd may serve many clients. -1: none. Set before the first use. */
+void client_cancel_on(struct client *client, int fd);
 void client_free(struct client *client);
 struct client_request {
     const char *method; /* NULL: GET */

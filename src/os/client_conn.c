@@ -26,13 +26,15 @@ static int wait_ms(time_ms deadline)
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
-static int wait_for(int fd, short events, time_ms deadline)
+/* poll() passes over a negative descriptor: without a cancel_fd the second one never tells. */
+static int wait_for(const struct client *client, int fd, short events, time_ms deadline)
 {
     for (;;) {
-        struct pollfd pollfd = {.fd = fd, .events = events};
-        int n = poll(&pollfd, 1, wait_ms(deadline));
+        struct pollfd fds[] = {{.fd = fd, .events = events},
+                               {.fd = client->cancel_fd, .events = POLLIN}};
+        int n = poll(fds, ARRAY_LEN(fds), wait_ms(deadline));
         if (n > 0)
-            return 0;
+            return fds[1].revents != 0 ? -ECANCELED : 0;
         if (n == 0)
             return -ETIMEDOUT;
         if (errno != EINTR)
@@ -40,11 +42,11 @@ static int wait_for(int fd, short events, time_ms deadline)
     }
 }
 
-static int finish_connect(int fd, time_ms deadline)
+static int finish_connect(const struct client *client, int fd, time_ms deadline)
 {
     int error = 0;
     socklen_t len = sizeof(error);
-    int r = wait_for(fd, POLLOUT, deadline);
+    int r = wait_for(client, fd, POLLOUT, deadline);
     if (r < 0)
         return r;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
@@ -53,14 +55,15 @@ static int finish_connect(int fd, time_ms deadline)
 }
 
 /* A connected descriptor or an error. */
-static int connect_to(const struct sockaddr *to, socklen_t len, time_ms deadline)
+static int connect_to(const struct client *client, const struct sockaddr *to, socklen_t len,
+                      time_ms deadline)
 {
     scoped_fd fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
     int r = connect(fd, to, len) < 0 ? -errno : 0;
     if (r == -EINPROGRESS)
-        r = finish_connect(fd, deadline);
+        r = finish_connect(client, fd, deadline);
     if (r < 0)
         return r;
     return fd_take(&fd);
@@ -73,7 +76,7 @@ static int open_unix(struct client *client, time_ms deadline, struct err *err)
     if (len >= sizeof(to.sun_path))
         return err_set(err, -ENAMETOOLONG, "socket path '%s' is too long", client->unix_path);
     memcpy(to.sun_path, client->unix_path, len + 1);
-    int fd = connect_to((const struct sockaddr *)&to, sizeof(to), deadline);
+    int fd = connect_to(client, (const struct sockaddr *)&to, sizeof(to), deadline);
     if (fd < 0)
         return err_set(err, fd, "connect to '%s': %s", client->unix_path, strerror(-fd));
     return fd;
@@ -90,7 +93,7 @@ static int open_inet(struct client *client, time_ms deadline, struct err *err)
         return err_set(err, -EHOSTUNREACH, "look up '%s': %s", client->host, gai_strerror(r));
     int fd = -EHOSTUNREACH;
     for (struct addrinfo *at = found; at && fd < 0; at = at->ai_next)
-        fd = connect_to(at->ai_addr, at->ai_addrlen, deadline);
+        fd = connect_to(client, at->ai_addr, at->ai_addrlen, deadline);
     freeaddrinfo(found);
     if (fd < 0)
         return err_set(err, fd, "connect to %s:%d: %s", client->host, client->port, strerror(-fd));
@@ -125,9 +128,9 @@ static int tls_wait(struct client *client, int result, time_ms deadline)
 {
     int code = SSL_get_error(client->ssl, result);
     if (code == SSL_ERROR_WANT_READ)
-        return wait_for(client->fd, POLLIN, deadline);
+        return wait_for(client, client->fd, POLLIN, deadline);
     if (code == SSL_ERROR_WANT_WRITE)
-        return wait_for(client->fd, POLLOUT, deadline);
+        return wait_for(client, client->fd, POLLOUT, deadline);
     return -ECONNRESET;
 }
 
@@ -144,7 +147,7 @@ static int start_tls(struct client *client, time_ms deadline, struct err *err)
         if (n == 1)
             return 0;
         int r = tls_wait(client, n, deadline);
-        if (r == -ETIMEDOUT)
+        if (r == -ETIMEDOUT || r == -ECANCELED)
             return err_set(err, r, "TLS handshake: %s", strerror(-r));
         if (r < 0)
             return tls_error(client, err);
@@ -186,7 +189,7 @@ static ssize_t write_once(struct client *client, const char *data, size_t len, t
         ssize_t n = send(client->fd, data, len, MSG_NOSIGNAL);
         if (n >= 0 || errno == EINTR)
             return n < 0 ? 0 : n;
-        return errno == EAGAIN ? wait_for(client->fd, POLLOUT, deadline) : -errno;
+        return errno == EAGAIN ? wait_for(client, client->fd, POLLOUT, deadline) : -errno;
     }
     ERR_clear_error();
     int n = SSL_write(client->ssl, data, len > INT_MAX ? INT_MAX : (int)len);
@@ -230,7 +233,7 @@ ssize_t client_read(struct client *client, char *to, size_t len, time_ms deadlin
             return n;
         if (errno != EAGAIN && errno != EINTR)
             return -errno;
-        int r = wait_for(client->fd, POLLIN, deadline);
+        int r = wait_for(client, client->fd, POLLIN, deadline);
         if (r < 0)
             return r;
     }

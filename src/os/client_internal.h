@@ -14,13 +14,15 @@ struct client {
     int timeout_ms;
     SSL_CTX *tls;
     SSL *ssl;
-    int fd;      /* -1 while not connected */
-    bool reused; /* an answer has come over it: the server may have closed it since */
+    int fd;        /* -1 while not connected */
+    int cancel_fd; /* -1: none */
+    bool reused;   /* an answer has come over it: the server may have closed it since */
 };
 
 #define CLIENT_FOREVER TIME_NEVER
 
-/* All wait until `deadline`, then -ETIMEDOUT. The socket itself never blocks. */
+/* All wait until `deadline`, then -ETIMEDOUT; -ECANCELED when cancel_fd became readable. The socket
+ * itself never blocks. */
 int client_open(struct client *client, time_ms deadline, struct err *err);
 void client_close(struct client *client);
 int client_write(struct client *client, const char *data, size_t len, time_ms deadline);

@@ -4,12 +4,14 @@ nothing is left behind."""
 
 import contextlib
 import os
+import pathlib
 import random
 import signal
+import subprocess
 import sys
 import time
 
-from muster_test import Cases, equal, fail
+from muster_test import Cases, Skip, equal, fail, muster_path
 from pods import (PODS, Node, alive, container, exec_probe, is_ready, node, pod, state_of, statuses,
                   wait_until)
 
@@ -68,7 +70,7 @@ def a_restart_that_was_due_happens_once(n):
     n.api = n.server.local()
     thing = n.wait("again", lambda p: is_ready(p) and statuses(p)["a"]["restartCount"] == 1)
     equal(statuses(thing)["a"]["lastState"]["terminated"]["exitCode"], 1)
-    equal(count.read_text().split(), ["x", "x"])
+    wait_until(lambda: count.read_text().split() == ["x", "x"], "two starts")
     n.delete("again")
 
 
@@ -143,6 +145,34 @@ def a_server_without_rights_to_control_groups_warns_and_runs(n):
         other.delete("plain", grace=0)
         wait_until(lambda: not any(alive(pid) for pid in pids_in(pids)), "all of it is gone")
         other.stop()
+
+
+@cases
+def process_1_of_a_container_reaps_orphans(n):
+    if os.getuid() != 0:
+        raise Skip("namespaces need root")
+    folder = n.folder / "container"
+    folder.mkdir()
+    unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    try:
+        server = subprocess.Popen(unshare + [muster_path(), "up", "--data", folder],
+                                  stdout=subprocess.PIPE, text=True)
+    except FileNotFoundError as error:
+        raise Skip("no unshare") from error
+    with server:
+        if not server.stdout.readline().startswith("ready "):
+            raise Skip("no namespaces here")
+        first = int(pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text())
+        inside = ["nsenter", "--target", str(first), "--pid", "--mount"]
+        subprocess.run(inside + ["sh", "-c", "(sh -c 'sleep 0.05 & exit 0' &)"], check=True)
+
+        def zombies():
+            listed = subprocess.run(inside + ["sh", "-c", "cat /proc/[0-9]*/stat"],
+                                    stdout=subprocess.PIPE, text=True).stdout
+            return [line for line in listed.splitlines() if ") Z " in line or "(sleep)" in line]
+        wait_until(lambda: not zombies(), "orphans are reaped")
+        os.kill(first, signal.SIGTERM)
+        equal(server.wait(), 0, "exit code")
 
 
 if __name__ == "__main__":

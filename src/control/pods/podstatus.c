@@ -30,34 +30,31 @@ static void put_text(struct maker *m, yyjson_mut_val *obj, const char *key, cons
 
 /* ---- one container ---- */
 
+/* One word for why a container waits, or why it ended; what is not here has the usual one. */
+static const char *const WAITING[] = {
+    [WHY_DEPENDENCY] = "DependencyNotReady", [WHY_DEPENDENCY_FAILED] = "DependencyFailed",
+    [WHY_INIT] = "PodInitializing",          [WHY_GATE] = "StartThrottled",
+    [WHY_BACKOFF] = "CrashLoopBackOff",      [WHY_RESTARTING_ALL] = "RestartingAllContainers",
+    [WHY_PREPARE] = "ErrImagePull",          [WHY_EXIT] = NULL,
+};
+static const char *const ENDED[] = {
+    [WHY_OOM] = "OOMKilled",
+    [WHY_TIMEOUT] = "StartTimeout",
+    [WHY_NOT_RUN] = "StartError",
+    [WHY_PREPARE] = "ErrImagePull",
+    [WHY_EXIT] = NULL,
+};
+
 static const char *waiting_reason(const struct start_view *view)
 {
-    switch (view->why) {
-    case WHY_DEPENDENCY:
-        return "DependencyNotReady";
-    case WHY_DEPENDENCY_FAILED:
-        return "DependencyFailed";
-    case WHY_INIT:
-        return "PodInitializing";
-    case WHY_GATE:
-        return "StartThrottled";
-    case WHY_BACKOFF:
-        return "CrashLoopBackOff";
-    case WHY_RESTARTING_ALL:
-        return "RestartingAllContainers";
-    case WHY_PREPARE:
-        return "ErrImagePull";
-    case WHY_NONE:
-    case WHY_STOPPED:
-    case WHY_TIMEOUT:
-    case WHY_STARTUP_PROBE:
-    case WHY_LIVENESS_PROBE:
-    case WHY_NOT_RUN:
-    case WHY_OOM:
-    case WHY_EXIT:
-        break;
-    }
-    return "ContainerCreating";
+    return WAITING[view->why] != NULL ? WAITING[view->why] : "ContainerCreating";
+}
+
+static const char *ended_reason(enum start_reason why, int exit_code)
+{
+    if (ENDED[why] != NULL)
+        return ENDED[why];
+    return exit_code == 0 ? "Completed" : "Error";
 }
 
 static const char *blocker_name(const struct rpod *pod, const struct start_view *view)
@@ -68,66 +65,21 @@ static const char *blocker_name(const struct rpod *pod, const struct start_view 
 static void waiting_message(const struct rpod *pod, const struct start_view *view, char *out,
                             size_t size)
 {
-    out[0] = '\0';
     char gate[64];
-    switch (view->why) {
-    case WHY_DEPENDENCY:
-    case WHY_INIT:
+    gate_verdict_text(&view->gate, gate, sizeof(gate));
+    out[0] = '\0';
+    if (view->why == WHY_DEPENDENCY || view->why == WHY_INIT)
         (void)snprintf(out, size, "waits for container %s", blocker_name(pod, view));
-        break;
-    case WHY_DEPENDENCY_FAILED:
+    else if (view->why == WHY_DEPENDENCY_FAILED)
         (void)snprintf(out, size, "waits for container %s, which has failed for good",
                        blocker_name(pod, view));
-        break;
-    case WHY_GATE:
-        gate_verdict_text(&view->gate, gate, sizeof(gate));
+    else if (view->why == WHY_GATE)
         (void)snprintf(out, size, "waits for the throttle: %s", gate);
-        break;
-    case WHY_BACKOFF:
+    else if (view->why == WHY_BACKOFF)
         (void)snprintf(out, size, "ended with exit code %d; starts again after a pause",
                        view->exit_code);
-        break;
-    case WHY_RESTARTING_ALL:
+    else if (view->why == WHY_RESTARTING_ALL)
         (void)snprintf(out, size, "all containers of the pod are started again");
-        break;
-    case WHY_NONE:
-    case WHY_PREPARE:
-    case WHY_STOPPED:
-    case WHY_TIMEOUT:
-    case WHY_STARTUP_PROBE:
-    case WHY_LIVENESS_PROBE:
-    case WHY_NOT_RUN:
-    case WHY_OOM:
-    case WHY_EXIT:
-        break;
-    }
-}
-
-static const char *ended_reason(enum start_reason why, int exit_code)
-{
-    switch (why) {
-    case WHY_OOM:
-        return "OOMKilled";
-    case WHY_TIMEOUT:
-        return "StartTimeout";
-    case WHY_NOT_RUN:
-        return "StartError";
-    case WHY_PREPARE:
-        return "ErrImagePull";
-    case WHY_STARTUP_PROBE:
-    case WHY_LIVENESS_PROBE:
-    case WHY_NONE:
-    case WHY_DEPENDENCY:
-    case WHY_DEPENDENCY_FAILED:
-    case WHY_INIT:
-    case WHY_GATE:
-    case WHY_BACKOFF:
-    case WHY_RESTARTING_ALL:
-    case WHY_STOPPED:
-    case WHY_EXIT:
-        break;
-    }
-    return exit_code == 0 ? "Completed" : "Error";
 }
 
 struct ended {

@@ -131,8 +131,12 @@ void register_node(struct runner *runner)
         create_node(runner);
         return;
     }
-    if (has_status(runner, node))
+    if (has_status(runner, node)) {
+        if (runner->options.on_registered != NULL && !runner->has_told_registered)
+            runner->options.on_registered(runner->options.arg);
+        runner->has_told_registered = true;
         return;
+    }
     struct write *write = write_new(WRITE_UPDATE, &KIND_NODE, "", runner->options.node);
     write->sub = SUB_STATUS;
     write->doc = obj_edit(node);

@@ -23,6 +23,7 @@ struct runner_options {
     /* Told when whether samples are wanted may have changed; may be NULL. */
     void (*on_samples)(void *arg, bool wanted);
     void (*on_settings)(void *arg, int64_t log_bytes, int log_files);
+    void (*on_registered)(void *arg); /* once: the Node object is there and ready; may be NULL */
     void *arg;
 };
 struct runner *runner_new(const struct runner_options *options);

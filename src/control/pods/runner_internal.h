@@ -62,6 +62,7 @@ struct runner {
     VEC(struct unit_found) found;
     bool has_found_all;
     bool is_registered; /* the Node object was written by this run */
+    bool has_told_registered;
     bool is_shutdown;
     void (*shutdown_done)(void *arg);
     void *shutdown_arg;

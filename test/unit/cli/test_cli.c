@@ -302,7 +302,7 @@ static const struct scene READS[] = {
      "spec:\n  initContainers:\n  - {name: setup, command: [x]}\n"
      "  - {name: proxy, command: [x], restartPolicy: Always}\n  containers:\n"
      "  - {name: edge, command: [x]}\n"
-     "  - name: web\n    command: [x]\n    dependsOn: [{name: database}, {name: cache, condition: "
+     "  - name: web\n    command: [x]\n    dependsOn: [database, {name: cache, condition: "
      "started}]\n"
      "  - {name: database, command: [x]}\n  - {name: cache, command: [x]}\n"
      "  - {name: report, command: [x]}\n---\n"

@@ -349,9 +349,32 @@ static void test_no_answer_in_time(void **state)
     host_close(&host);
 }
 
+/* The descriptor that ends it is readable already: nothing here depends on who is faster. */
+static void test_whatever_waits_can_be_ended(void **state)
+{
+    struct host host;
+    struct client_response res = {0};
+    struct err err = {0};
+    scoped_str text = {0};
+    int port;
+    (void)state;
+    int fd = listen_on_loopback(&port);
+    host_open(&host, fd, NULL);
+    scoped_fd cancel = eventfd(1, EFD_CLOEXEC);
+    struct client *client = client_to(port, NULL, 0);
+    client_cancel_on(client, cancel);
+    struct client_stream stream = {"/silent-stream", NULL, 0, keep_line, &text};
+    assert_int_equal(client_stream(client, &stream, &res, &err), -ECANCELED);
+    assert_int_equal(client_call(client, &(struct client_request){"GET", "/silent"}, &res, &err),
+                     -ECANCELED);
+    client_free(client);
+    host_close(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whatever_waits_can_be_ended),
         cmocka_unit_test(test_calls_over_tcp),
         cmocka_unit_test(test_calls_over_tls),
         cmocka_unit_test(test_calls_over_a_unix_socket),

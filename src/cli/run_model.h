@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/json.h"
+#include "base/timetext.h"
+#include "base/vec.h"
+#include "model/kind.h"
+
+/* What `run` follows, in numbers. Objects go in as the server tells of them, counts come out; time
+ * is an argument and nothing is printed here.
+ *
+ * A group is one object of the files that makes processes: a Pod, or a Job with its pods. A unit is
+ * one container of one pod. A further kind of group is one more row of GROUP_KINDS. */
+
+enum run_state {              /* of a unit */
+                 RUN_WAITING, /* its pod is not there or has no node yet */
+                 RUN_BLOCKED,
+                 RUN_PENDING,
+                 RUN_STARTING,
+                 RUN_READY,
+                 RUN_DONE, /* ended well */
+                 RUN_FAILED,
+                 RUN_STATE_COUNT
+};
+
+enum run_outcome { /* of a group */
+                   RUN_GOES_ON,
+                   RUN_SUCCEEDED,
+                   RUN_LOST, /* it failed */
+                   RUN_GONE, /* somebody deleted it */
+};
+
+struct run_unit {
+    char *name;
+    enum run_state state;
+    bool runs;  /* there is a process */
+    char *life; /* which start of the container it is: its containerID; NULL before the first */
+    char *why;  /* it waits, or failed; NULL: not told */
+    int64_t restarts;
+};
+
+struct run_pod {
+    char *ns, *name, *uid;
+    bool succeeded, failed;
+    char *why; /* it failed; or waits for a node */
+    VEC(struct run_unit) units;
+};
+
+struct run_group {
+    const struct kind *kind;
+    char *ns, *name, *uid;
+    bool created;         /* by us, not found on the server */
+    size_t pods_expected; /* that have to succeed, or to run */
+    size_t pods_at_once;  /* that make it ready */
+    size_t units_per_pod;
+    VEC(struct run_pod *) pods; /* in the order in which they were seen */
+    int64_t restarts_past;      /* of pods that are gone */
+    enum run_outcome outcome;
+    char *why;        /* it failed */
+    bool is_deleted;  /* the object is not on the server any more */
+    time_ms ready_at; /* for the first time; -1: not yet */
+    time_ms ended_at; /* -1: not yet */
+    unsigned version; /* grows with each change */
+};
+
+struct run_counts {
+    size_t total;
+    size_t by_state[RUN_STATE_COUNT];
+    size_t running;
+    const char *why[RUN_STATE_COUNT]; /* of the first in that state that has a reason */
+    int64_t restarts;
+};
+
+struct run_model {
+    VEC(struct run_group *) groups; /* in the order of the files */
+    time_ms began_at;
+    /* A container has begun a life; its log is worth reading from now on. May be NULL. */
+    void (*on_life)(void *arg, const struct run_pod *pod, const struct run_unit *unit);
+    void *arg;
+};
+
+void run_model_init(struct run_model *model, time_ms now);
+void run_model_done(struct run_model *model);
+/* Is it a kind that makes processes? */
+bool run_model_is_group(const struct kind *kind);
+/* The object as the server answered. */
+void run_model_add(struct run_model *model, const struct kind *kind, yyjson_val *object,
+                   bool created);
+/* One event of a watch: "ADDED", "MODIFIED" or "DELETED". What is not ours is ignored. */
+struct run_event {
+    const struct kind *kind; /* items of a list do not tell it themselves */
+    const char *type;
+    yyjson_val *object;
+};
+void run_model_event(struct run_model *model, const struct run_event *event, time_ms now);
+/* All objects of a kind in a namespace: what is not among them any more is gone. */
+void run_model_list(struct run_model *model, const struct kind *kind, const char *ns,
+                    yyjson_val *list, time_ms now);
+/* There are no processes any more. */
+void run_model_stopped(struct run_model *model);
+
+void run_group_count(const struct run_group *group, struct run_counts *ret_counts);
+bool run_group_is_ready(const struct run_group *group); /* or has succeeded */
+
+struct run_verdict {
+    size_t groups, succeeded, failed, ready;
+    size_t units;
+    int64_t restarts;
+    time_ms ready_at; /* all of them for the first time; -1: never */
+};
+void run_model_judge(const struct run_model *model, struct run_verdict *ret_verdict);

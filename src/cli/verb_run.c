@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/mem.h"
+#include "cli/applying.h"
+#include "cli/run.h"
+#include "cli/workdir.h"
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define DRAW_PAUSE_MS 100
+#define SERVER_LOG_LINES 10
+
+static const char *const UNTILS[] = {"done", "ready", NULL};
+static const char *const FORMATS[] = {"json", NULL};
+const struct opt OPTS_RUN[] = {
+    {"timeout", 0, "DURATION", "Give up, and stop what was started, after this; 0 is never.",
+     .fallback = "0s"},
+    {"until", 0, "WHEN",
+     "Stay until everything is done, or only until it is ready, leaving it to the server.",
+     .fallback = "done", .values = UNTILS},
+    {"private", 0, NULL, "Start a server of its own even when there is one."},
+    {"logs", 0, NULL, "Show what the containers print.", .fallback = "true"},
+    {"quiet", 'q', NULL, "Show nothing but logs and errors."},
+    {"namespace", 0, "NAMESPACE", "The namespace of objects that name none.",
+     .complete = COMPLETE_NAMESPACE},
+    {"output", 'o', "FORMAT",
+     "Print how it went as JSON to standard output, everything else to standard error.",
+     .values = FORMATS},
+    {0},
+};
+
+/* ---- the loop ---- */
+
+static void on_draw(void *arg)
+{
+    struct run *run = arg;
+    run->is_dirty = false;
+    run->drawn_at = loop_now(run->loop);
+    time_ms due = run_show_draw(&run->show, &run->model, run->drawn_at);
+    if (due != TIME_NEVER)
+        loop_timer_set(run->loop, &run->draw_timer, due);
+    if (run->show.is_broken)
+        run->signals++; /* nobody looks: as if he had pressed ^C */
+}
+
+void run_touch(struct run *run)
+{
+    if (run->is_dirty)
+        return;
+    run->is_dirty = true;
+    loop_timer_set(run->loop, &run->draw_timer, run->drawn_at + DRAW_PAUSE_MS);
+}
+
+void run_turn(struct run *run)
+{
+    loop_turn(run->loop, -1);
+}
+
+static void on_late(void *arg)
+{
+    struct run *run = arg;
+    run->is_late = true;
+}
+
+static void on_alarm(void *arg)
+{
+    struct run *run = arg;
+    run->alarm_rang = true;
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct run *run = arg;
+    if (signo == SIGWINCH) {
+        run_show_resize(&run->show);
+        run_touch(run);
+        return;
+    }
+    run->signals++;
+}
+
+static void on_server_said(void *arg, uint32_t events)
+{
+    struct run *run = arg;
+    (void)events;
+    int r = run_server_look(&run->server);
+    run->is_server_ready = run->is_server_ready || r == 1;
+    if (r < 0) {
+        loop_io_del(run->out_io);
+        run->out_io = NULL;
+    }
+}
+
+static void on_server_ended(void *arg, uint32_t events)
+{
+    struct run *run = arg;
+    (void)events;
+    loop_io_del(run->pid_io);
+    run->pid_io = NULL;
+    run->server_code = run_server_reap(&run->server);
+    run->has_server_ended = true;
+}
+
+/* ---- what the threads send ---- */
+
+static void on_object(struct run *run, const struct run_post *post)
+{
+    scoped_json *doc = NULL;
+    time_ms now = loop_now(run->loop);
+    if (json_parse((struct sv){str_text(&post->text), post->text.len}, &doc, NULL) < 0)
+        return; /* cannot be: it was written from a parsed one */
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (post->type == RUN_POST_LIST)
+        run_model_list(&run->model, post->kind, post->ns, root, now);
+    else
+        run_model_event(&run->model, &(struct run_event){post->kind, post->event, root}, now);
+}
+
+static void on_post(void *arg, const struct run_post *post)
+{
+    struct run *run = arg;
+    switch (post->type) {
+    case RUN_POST_LIST:
+    case RUN_POST_EVENT:
+        on_object(run, post);
+        break;
+    case RUN_POST_LOG:
+        run_show_logs(&run->show, (struct sv){str_text(&post->text), post->text.len});
+        break;
+    case RUN_POST_END:
+        if (run->is_ending || run->is_lost)
+            break; /* the server goes because we want it */
+        run->is_lost = true;
+        run->lost_code = post->exit_code;
+        run_show_settle(&run->show, &run->model, loop_now(run->loop));
+        fwrite(str_text(&post->text), 1, post->text.len, run->cli->err);
+        break;
+    }
+}
+
+static void on_posts(void *arg, uint32_t events)
+{
+    struct run *run = arg;
+    (void)events;
+    run_feed_take(run->feed, on_post, run);
+    run_touch(run);
+}
+
+static void on_life(void *arg, const struct run_pod *pod, const struct run_unit *unit)
+{
+    struct run *run = arg;
+    if (!run->with_logs || run_feed_log(run->feed, pod->ns, pod->name, unit->name))
+        return;
+    if (!run->told_of_logs)
+        run_show_note(&run->show, "not all logs are shown, there are too many; see 'muster logs'");
+    run->told_of_logs = true;
+}
+
+/* ---- the server ---- */
+
+static bool is_given_up(const struct run *run)
+{
+    return run->signals > 0 || run->is_late;
+}
+
+static bool names_server(const struct cli *cli)
+{
+    return opt_is_given(&cli->opts, "server") || opt_is_given(&cli->opts, "kubeconfig") ||
+           cli->remote.self != NULL;
+}
+
+/* Is there a server in the data directory? 1, 0, or -1 after an error was printed. */
+static int find_server(struct cli *cli)
+{
+    scoped_str data = {0};
+    struct client_response res = {0};
+    struct err err = {0};
+    if (cli_data_dir(cli, &data, &err) < 0)
+        return 0;
+    if (cli_connect(cli) != CLI_OK)
+        return -1;
+    struct request req = {.target = "/readyz"};
+    int r = cli->remote.call(cli->remote.self, &req, &res, &err);
+    client_response_done(&res);
+    if (r == 0)
+        return 1;
+    if (r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR) {
+        remote_close(&cli->remote);
+        return 0;
+    }
+    (void)cli_unreachable(cli, &err);
+    return -1;
+}
+
+static int fail_server(struct run *run)
+{
+    struct err err = {0};
+    scoped_str tail = {0};
+    (void)err_set(&err, -EPIPE, "the private server ended with exit code %d", run->server_code);
+    (void)cli_error(run->cli, CLI_FAILED, &err);
+    run_server_tail(&run->server, SERVER_LOG_LINES, &tail);
+    fwrite(str_text(&tail), 1, tail.len, run->cli->err);
+    return CLI_FAILED;
+}
+
+static int start_private(struct run *run)
+{
+    struct err err = {0};
+    run->is_private = true;
+    if (run_server_start(&run->server, &err) < 0) {
+        run->has_server_ended = true;
+        return cli_error(run->cli, CLI_FAILED, &err);
+    }
+    run->out_io = loop_io_add(run->loop, run->server.out_fd, EPOLLIN, on_server_said, run);
+    run->pid_io = loop_io_add(run->loop, run->server.pidfd, EPOLLIN, on_server_ended, run);
+    while (!run->is_server_ready && !run->has_server_ended && !is_given_up(run))
+        run_turn(run);
+    if (run->has_server_ended)
+        return fail_server(run);
+    if (!run->is_server_ready)
+        return CLI_OK;
+    scoped_free char *server = mem_printf("unix:%s/muster.sock", run->server.dir);
+    struct address address = {.server = server};
+    if (remote_open(&address, &run->cli->remote, &err) < 0)
+        return cli_error(run->cli, CLI_FAILED, &err);
+    return CLI_OK;
+}
+
+static int get_server(struct run *run)
+{
+    struct cli *cli = run->cli;
+    bool own = opt_flag(&cli->opts, "private");
+    if (own && (opt_is_given(&cli->opts, "server") || opt_is_given(&cli->opts, "kubeconfig")))
+        return cli_usage(cli, "--private and a server do not go together");
+    if (!own && names_server(cli))
+        return cli_connect(cli);
+    int found = own ? 0 : find_server(cli);
+    if (found != 0)
+        return found > 0 ? CLI_OK : CLI_UNREACHABLE;
+    if (!run->until_ready)
+        return start_private(run);
+    struct err err = {0};
+    (void)err_set(&err, -EINVAL,
+                  "--until ready would stop everything as soon as it is ready: "
+                  "there is no server that goes on");
+    (void)err_hint(&err, "start one with: muster up");
+    return cli_error(cli, CLI_USAGE, &err);
+}
+
+/* ---- applying ---- */
+
+static bool is_local(const char *label)
+{
+    static const char *const HERE[] = {
+        "unix:",        "http://127.",  "https://127.", "http://localhost", "https://localhost",
+        "http://[::1]", "https://[::1]"};
+    for (size_t i = 0; i < ARRAY_LEN(HERE); i++) {
+        if (str_starts(label, HERE[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Only what is made: what is there has its folder. */
+static void fill_workdir(void *arg, yyjson_mut_doc *doc)
+{
+    const struct run *run = arg;
+    scoped_free char *dir = get_current_dir_name();
+    if (dir != NULL && is_local(run->cli->remote.label)) /* another machine has no such folder */
+        workdir_fill(doc, dir);
+}
+
+static int on_applied(void *arg, const struct applied *applied)
+{
+    struct run *run = arg;
+    bool created = str_eq(applied->verb, "created");
+    if (created)
+        items_add(&run->made, applied->kind, applied->ns, applied->name);
+    if (!run_model_is_group(applied->kind))
+        return CLI_OK;
+    run_model_add(&run->model, applied->kind, applied->object, created);
+    if (!created)
+        run_show_note(&run->show, "%s/%s was there already and stays when this ends",
+                      applied->kind->singular, applied->name);
+    return CLI_OK;
+}
+
+static int apply_files(struct run *run, const struct manifests *manifests)
+{
+    struct applying applying = {.cli = run->cli,
+                                .dry_run = "none",
+                                .is_strict = true,
+                                .renew = true,
+                                .before_create = fill_workdir,
+                                .on_applied = on_applied,
+                                .arg = run};
+    return applying_send(&applying, manifests);
+}
+
+/* ---- following ---- */
+
+static bool is_watched(const struct run *run, size_t upto, const struct kind *kind, const char *ns)
+{
+    for (size_t i = 0; i < upto; i++) {
+        const struct run_group *group = run->model.groups.items[i];
+        if (str_eq(group->ns, ns) && (kind == &KIND_POD || group->kind == kind))
+            return true;
+    }
+    return false;
+}
+
+static int start_following(struct run *run)
+{
+    struct err err = {0};
+    run->model.on_life = on_life;
+    run->model.arg = run;
+    if (run_feed_new(run->cli, &run->feed, &err) < 0)
+        return cli_error(run->cli, CLI_FAILED, &err);
+    run->feed_io = loop_io_add(run->loop, run_feed_fd(run->feed), EPOLLIN, on_posts, run);
+    for (size_t i = 0; i < run->model.groups.len; i++) {
+        const struct run_group *group = run->model.groups.items[i];
+        if (!is_watched(run, i, &KIND_POD, group->ns))
+            run_feed_watch(run->feed, &KIND_POD, group->ns);
+        if (group->kind != &KIND_POD && !is_watched(run, i, group->kind, group->ns))
+            run_feed_watch(run->feed, group->kind, group->ns);
+    }
+    run_touch(run);
+    return CLI_OK;
+}
+
+static enum run_result result_of(const struct run *run)
+{
+    struct run_verdict verdict;
+    run_model_judge(&run->model, &verdict);
+    if (run->signals > 0)
+        return RUN_RESULT_INTERRUPTED;
+    if (verdict.failed > 0)
+        return RUN_RESULT_FAILED;
+    if (verdict.succeeded == verdict.groups)
+        return RUN_RESULT_SUCCEEDED;
+    if (run->until_ready && verdict.ready == verdict.groups)
+        return RUN_RESULT_READY;
+    if (run->is_late)
+        return RUN_RESULT_TIMEOUT;
+    return run->is_lost || run->has_server_ended ? RUN_RESULT_LOST : RUN_RESULT_NONE;
+}
+
+static enum run_result follow(struct run *run)
+{
+    enum run_result result = result_of(run);
+    while (result == RUN_RESULT_NONE) {
+        run_turn(run);
+        result = result_of(run);
+    }
+    return result;
+}
+
+/* ---- the verb ---- */
+
+/* Whatever was made before something went wrong is taken away again. */
+static int give_up(struct run *run, int exit_code)
+{
+    enum run_result result = run->signals > 0 ? RUN_RESULT_INTERRUPTED
+                             : run->is_late   ? RUN_RESULT_TIMEOUT
+                                              : RUN_RESULT_REFUSED;
+    if (run->model.groups.len > 0 && run->feed == NULL)
+        (void)start_following(run); /* so that the end of what runs is seen */
+    int code = run_end(run, result);
+    return result == RUN_RESULT_REFUSED ? exit_code : code;
+}
+
+static int run_files(struct run *run, const struct manifests *manifests)
+{
+    int exit_code = get_server(run);
+    if (exit_code == CLI_OK && !is_given_up(run))
+        exit_code = apply_files(run, manifests);
+    if (exit_code == CLI_OK && !is_given_up(run) && run->model.groups.len == 0)
+        run_show_note(&run->show, "nothing in these files runs");
+    if (exit_code == CLI_OK && !is_given_up(run))
+        exit_code = start_following(run);
+    if (exit_code != CLI_OK || is_given_up(run))
+        return give_up(run, exit_code);
+    enum run_result result = follow(run);
+    if (result == RUN_RESULT_LOST && run->has_server_ended)
+        (void)fail_server(run);
+    return run_end(run, result);
+}
+
+static int prepare(struct run *run, struct err *err)
+{
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+    time_ms timeout = 0;
+    if (cli_duration(run->cli, "timeout", &timeout) != CLI_OK)
+        return CLI_USAGE;
+    int r = loop_new(&run->loop, err);
+    for (size_t i = 0; i < ARRAY_LEN(SIGNALS) && r == 0; i++)
+        r = loop_signal(run->loop, SIGNALS[i], on_signal, run, err);
+    if (r < 0)
+        return cli_error(run->cli, CLI_FAILED, err);
+    (void)signal(SIGPIPE, SIG_IGN); /* a reader that goes is noticed when writing */
+    loop_timer_init(&run->draw_timer, on_draw, run);
+    loop_timer_init(&run->late_timer, on_late, run);
+    loop_timer_init(&run->alarm, on_alarm, run);
+    run->drawn_at = loop_now(run->loop) - DRAW_PAUSE_MS;
+    run_model_init(&run->model, loop_now(run->loop));
+    if (timeout > 0)
+        loop_timer_set(run->loop, &run->late_timer, loop_now(run->loop) + timeout);
+    return CLI_OK;
+}
+
+static void run_done(struct run *run)
+{
+    loop_io_del(run->feed_io);
+    run_feed_free(run->feed);
+    loop_io_del(run->out_io);
+    loop_io_del(run->pid_io);
+    if (run->is_private)
+        run_server_done(&run->server);
+    loop_timer_clear(run->loop, &run->draw_timer);
+    loop_timer_clear(run->loop, &run->late_timer);
+    loop_timer_clear(run->loop, &run->alarm);
+    loop_free(run->loop);
+    run_show_done(&run->show);
+    run_model_done(&run->model);
+    items_done(&run->made);
+}
+
+int verb_run(struct cli *cli, int argc, char **argv)
+{
+    struct err err = {0};
+    struct manifests manifests = {0};
+    struct run run = {.cli = cli,
+                      .with_logs = opt_flag(&cli->opts, "logs"),
+                      .until_ready = str_eq(opt_get(&cli->opts, "until"), "ready")};
+    bool json = opt_get(&cli->opts, "output") != NULL;
+    int exit_code = manifests_read(cli, (const char *const *)argv, (size_t)argc, &manifests);
+    if (exit_code == CLI_OK)
+        exit_code = applying_check(cli, &manifests);
+    if (exit_code == CLI_OK)
+        exit_code = prepare(&run, &err);
+    if (exit_code == CLI_OK) {
+        run_show_init(&run.show, cli, json ? cli->err : cli->out, opt_flag(&cli->opts, "quiet"));
+        exit_code = run_files(&run, &manifests);
+        run_done(&run);
+    }
+    manifests_done(&manifests);
+    return exit_code;
+}
