@@ -16,7 +16,7 @@ void timeline_init(struct timeline *timeline, const char *title)
     *timeline = (struct timeline){.title = mem_strdup(title), .ready_after = -1};
 }
 
-static void row_done(struct timeline_row *row)
+void timeline_row_done(struct timeline_row *row)
 {
     mem_free(row->pod);
     mem_free(row->name);
@@ -28,7 +28,7 @@ static void row_done(struct timeline_row *row)
 void timeline_done(struct timeline *timeline)
 {
     for (size_t i = 0; i < timeline->rows.len; i++)
-        row_done(&timeline->rows.items[i]);
+        timeline_row_done(&timeline->rows.items[i]);
     for (size_t i = 0; i < timeline->notes.len; i++)
         mem_free(timeline->notes.items[i]);
     vec_done(&timeline->rows);
@@ -351,6 +351,18 @@ time_ms timeline_tick(time_ms length, size_t ticks)
     }
     time_ms days = length / 86400000 / (time_ms)most + 1;
     return days * 86400000;
+}
+
+bool timeline_shows(const struct timeline *timeline, enum container_state state)
+{
+    for (size_t i = 0; i < timeline->rows.len; i++) {
+        for (size_t k = 0; k < timeline->rows.items[i].spans.len; k++) {
+            const struct timeline_span *span = &timeline->rows.items[i].spans.items[k];
+            if (span->state == state && span->to > span->from)
+                return true;
+        }
+    }
+    return false;
 }
 
 void timeline_summary(const struct timeline *timeline, struct str *out)

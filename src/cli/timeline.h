@@ -46,6 +46,7 @@ struct timeline {
 
 void timeline_init(struct timeline *timeline, const char *title);
 void timeline_done(struct timeline *timeline);
+void timeline_row_done(struct timeline_row *row);
 void timeline_add_pod(struct timeline *timeline, yyjson_val *pod);
 /* Finds the axis, the path and the totals; no pod may be added afterwards. */
 void timeline_finish(struct timeline *timeline, time_ms now);
@@ -69,5 +70,7 @@ void timeline_span_text(time_ms span, struct str *out);
 time_ms timeline_tick(time_ms length, size_t ticks);
 /* Where the share of a step of the path ends: where that of the next begins. */
 time_ms timeline_share_end(const struct timeline *timeline, size_t step);
+/* Is some row in this state for some time? */
+bool timeline_shows(const struct timeline *timeline, enum container_state state);
 /* "ready after 2.71s: 5 containers" */
 void timeline_summary(const struct timeline *timeline, struct str *out);

@@ -88,15 +88,6 @@ static struct timeline_row pod_row(struct group group)
     return pod;
 }
 
-static void free_row(struct timeline_row *row)
-{
-    mem_free(row->pod);
-    mem_free(row->name);
-    mem_free(row->label);
-    vec_done(&row->spans);
-    vec_done(&row->causes);
-}
-
 static void fold_pods(struct timeline *timeline)
 {
     size_t kept = 0, first = 0;
@@ -107,7 +98,7 @@ static void fold_pods(struct timeline *timeline)
             n++;
         struct timeline_row pod = pod_row((struct group){&rows[first], n});
         for (size_t i = 0; i < n; i++)
-            free_row(&rows[first + i]);
+            timeline_row_done(&rows[first + i]);
         rows[kept++] = pod;
         first += n;
     }
@@ -130,7 +121,7 @@ static void leave_out(struct timeline *timeline, size_t rows_max)
     scoped_free size_t *now_at = mem_zalloc((n + 1) * sizeof(*now_at));
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].is_critical && others >= room) {
-            free_row(&rows[i]);
+            timeline_row_done(&rows[i]);
             continue;
         }
         others += !rows[i].is_critical;

@@ -12,6 +12,7 @@
 #define END_SPACE 74
 #define LETTER 7 /* width of one, about */
 #define LABEL_LETTERS 34
+#define LINE_LETTERS 130
 #define TICKS 8
 
 static const char STYLE[] =
@@ -62,6 +63,20 @@ static void add_escaped(struct str *out, const char *text)
             str_addc(out, *c < ' ' ? ' ' : (char)*c);
         }
     }
+}
+
+/* At most so many letters of it. */
+static void add_cut(struct str *out, const char *text, size_t letters)
+{
+    size_t seen = 0, cut = 0;
+    for (; text[cut] != '\0'; cut++) {
+        bool is_next = ((unsigned char)text[cut] & 0xc0) != 0x80;
+        if (is_next && seen == letters)
+            break;
+        seen += is_next;
+    }
+    str_addn(out, text, cut);
+    str_add(out, text[cut] != '\0' ? "…" : "");
 }
 
 static double x_of(const struct canvas *canvas, time_ms at)
@@ -121,15 +136,7 @@ static void add_axis(const struct canvas *canvas)
 static void add_label(const struct canvas *canvas, const struct timeline_row *row, double y)
 {
     scoped_str label = {0};
-    size_t seen = 0, cut = 0;
-    for (; row->label[cut] != '\0'; cut++) {
-        bool is_next = ((unsigned char)row->label[cut] & 0xc0) != 0x80;
-        if (is_next && seen == LABEL_LETTERS)
-            break;
-        seen += is_next;
-    }
-    str_addn(&label, row->label, cut);
-    str_add(&label, row->label[cut] != '\0' ? "…" : "");
+    add_cut(&label, row->label, LABEL_LETTERS);
     add_text(canvas, canvas->left - 12, y, row->is_critical ? "critical-label" : "label",
              str_text(&label));
 }
@@ -204,7 +211,7 @@ static void add_legend(const struct canvas *canvas, double y)
         scoped_str text = {0};
         time_ms total = canvas->timeline->totals[state];
         bool is_always = state != CT_DOWNLOADING && state != CT_EXITED;
-        if (!is_always && total == 0)
+        if (!is_always && !timeline_shows(canvas->timeline, state))
             continue;
         str_add(&text, name);
         if (state != CT_READY && state != CT_EXITED && (total > 0 || state != CT_FAILED)) {
@@ -224,12 +231,13 @@ static double add_foot(const struct canvas *canvas)
     const struct timeline *timeline = canvas->timeline;
     double y = canvas->bottom + 30;
     if (timeline->path_text != NULL) {
-        scoped_str text = {0};
+        scoped_str text = {0}, line = {0};
         str_addf(canvas->out, "<path class=\"path\" d=\"M%d %.1fL%d %.1f\"/>\n", MARGIN, y - 4,
                  MARGIN + 12, y - 4);
         str_addf(&text, "critical path%s: %s", timeline->ready_after < 0 ? " so far" : "",
                  timeline->path_text);
-        add_text(canvas, MARGIN + 18, y, "soft", str_text(&text));
+        add_cut(&line, str_text(&text), LINE_LETTERS);
+        add_text(canvas, MARGIN + 18, y, "soft", str_text(&line));
         y += 24;
     }
     add_legend(canvas, y);

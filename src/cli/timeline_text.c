@@ -215,24 +215,12 @@ static void add_totals(const struct sheet *sheet)
     str_addc(sheet->out, '\n');
 }
 
-static bool appears(const struct timeline *timeline, enum container_state state)
-{
-    for (size_t i = 0; i < timeline->rows.len; i++) {
-        for (size_t k = 0; k < timeline->rows.items[i].spans.len; k++) {
-            const struct timeline_span *span = &timeline->rows.items[i].spans.items[k];
-            if (span->state == state && span->to > span->from)
-                return true;
-        }
-    }
-    return false;
-}
-
 static void add_legend(const struct sheet *sheet)
 {
     str_add(sheet->out, "legend:");
     for (enum container_state state = 0; state < CT_STATE_COUNT; state++) {
         bool is_always = state != CT_DOWNLOADING && state != CT_EXITED;
-        if (!is_always && !appears(sheet->timeline, state))
+        if (!is_always && !timeline_shows(sheet->timeline, state))
             continue;
         str_addc(sheet->out, ' ');
         add_colored(sheet, LOOKS[state].color, LOOKS[state].sign);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mem.h"
 #include "cli/logfeed.h"
+#include "cli/podview.h"
 #include "cli/target.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -106,19 +107,6 @@ static int add_listed(struct logs_run *run, const char *labels, const char *owne
     return CLI_OK;
 }
 
-/* spec.selector.matchLabels as a selector; empty when there is none. */
-static void selector_of(yyjson_val *object, struct str *out)
-{
-    size_t i, n;
-    yyjson_val *key, *value;
-    yyjson_val *labels = json_at(object, "spec.selector.matchLabels");
-    yyjson_obj_foreach(labels, i, n, key, value)
-    {
-        str_addf(out, "%s%s=%s", out->len > 0 ? "," : "", yyjson_get_str(key),
-                 yyjson_get_str(value) ? yyjson_get_str(value) : "");
-    }
-}
-
 /* A job or another owner: its selector tells, or else who its pods belong to. */
 static int add_owner(struct logs_run *run, const struct kind *kind, const char *name)
 {
@@ -129,7 +117,7 @@ static int add_owner(struct logs_run *run, const struct kind *kind, const char *
     if (exit_code != CLI_OK)
         return exit_code;
     yyjson_val *object = yyjson_doc_get_root(doc);
-    selector_of(object, &labels);
+    podview_selector(object, &labels);
     if (labels.len == 0 && str_eq(kind->name, "JobSet")) /* its pods are its jobs' */
         str_addf(&labels, "jobset.sigs.k8s.io/jobset-name=%s", name);
     size_t before = run->origins.len;

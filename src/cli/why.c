@@ -126,6 +126,18 @@ yyjson_doc *why_ask(struct why *why, const char *url)
     return doc;
 }
 
+yyjson_val *why_condition(yyjson_val *object, const char *type)
+{
+    size_t i, n;
+    yyjson_val *condition;
+    yyjson_arr_foreach(json_at(object, "status.conditions"), i, n, condition)
+    {
+        if (str_eq(json_str_at(condition, "type"), type))
+            return condition;
+    }
+    return NULL;
+}
+
 /* ---- deletion ---- */
 
 static void add_finalizers(struct why *why, yyjson_val *finalizers, yyjson_mut_val *answer)

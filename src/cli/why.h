@@ -40,6 +40,8 @@ void why_print(const yyjson_mut_val *answer, struct str *out); /* as text */
 /* "12s", "3m10s": since `at`, until `at`; of times that are not known 0. */
 void why_age(const struct why *why, time_ms at, struct str *out);
 void why_left(const struct why *why, time_ms at, struct str *out);
+/* Of status.conditions; NULL: it is not there. */
+yyjson_val *why_condition(yyjson_val *object, const char *type);
 /* The document behind an address, or NULL: what cannot be had makes an answer shorter, not wrong.
  */
 yyjson_doc *why_ask(struct why *why, const char *url);

@@ -17,17 +17,11 @@ struct job_case {
     time_ms last_failure;
 };
 
+/* NULL unless it is True. */
 static yyjson_val *condition_of(yyjson_val *job, const char *type)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(job, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type) &&
-            str_eq(json_str_at(condition, "status"), "True"))
-            return condition;
-    }
-    return NULL;
+    yyjson_val *condition = why_condition(job, type);
+    return str_eq(json_str_at(condition, "status"), "True") ? condition : NULL;
 }
 
 static bool is_phase(yyjson_val *pod, const char *phase)

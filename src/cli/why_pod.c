@@ -15,21 +15,9 @@ struct pod_case {
     yyjson_mut_val *answer;
 };
 
-static yyjson_val *condition_of(yyjson_val *pod, const char *type)
-{
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(pod, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type))
-            return condition;
-    }
-    return NULL;
-}
-
 static bool is_true(yyjson_val *pod, const char *type)
 {
-    return str_eq(json_str_at(condition_of(pod, type), "status"), "True");
+    return str_eq(json_str_at(why_condition(pod, type), "status"), "True");
 }
 
 /* ---- deleted ---- */
@@ -169,7 +157,7 @@ static bool explain_unbound(struct pod_case *c)
     yyjson_val *pod = c->view->pod, *gates = json_at(pod, "spec.schedulingGates");
     const char *node = json_str_at(pod, "spec.nodeName");
     const char *scheduler = json_str_at(pod, "spec.schedulerName");
-    yyjson_val *condition = condition_of(pod, "PodScheduled");
+    yyjson_val *condition = why_condition(pod, "PodScheduled");
     const char *message = json_str_at(condition, "message");
     if (node != NULL && *node != '\0')
         return false;
@@ -200,7 +188,7 @@ static bool explain_untaken(struct pod_case *c)
         return false;
     target_object(&KIND_NODE, NULL, node, &url);
     scoped_json *doc = why_ask(c->why, str_text(&url));
-    yyjson_val *ready = condition_of(yyjson_doc_get_root(doc), "Ready");
+    yyjson_val *ready = why_condition(yyjson_doc_get_root(doc), "Ready");
     why_say(c->why, c->answer, "%s is placed on node %s, which has not taken it yet", c->label,
             node);
     yyjson_mut_val *detail = why_detail(c->why, c->answer);
@@ -343,7 +331,7 @@ static bool explain_well(struct pod_case *c)
 {
     size_t n = c->view->list.len;
     scoped_str age = {0};
-    yyjson_val *ready = condition_of(c->view->pod, "Ready");
+    yyjson_val *ready = why_condition(c->view->pod, "Ready");
     why_age(c->why, cell_time(ready, "lastTransitionTime"), &age);
     if (!str_eq(json_str_at(ready, "status"), "True"))
         why_say(c->why, c->answer, "%s is about to be ready: all its containers are", c->label);

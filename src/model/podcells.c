@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The columns of `kubectl get pods`. STATUS is not a field: it is the most telling word among the
  * pod's phase and reason and its containers' states, chosen by the rules below. People and scripts
- * know these words, so the rules are exactly those of the Kubernetes API server:
+ * know these words, so the rules are those of the Kubernetes API server, with one of our own in 3:
  *
  * 1. The reason of the pod, or else its phase; SchedulingGated when it is held back.
  * 2. The first init container that is neither done nor a started sidecar decides, as "Init:...".
- * 3. Otherwise the first container (in order) that waits or has ended gives the word.
+ * 3. Otherwise the first container (in order) that waits or has ended gives the word; one that only
+ *    waits for another leaves it to the first that waits for something else or has ended badly.
  * 4. Completed, while another container is running, is Running or NotReady.
  * 5. A pod under deletion is Terminating unless it has ended; Unknown when its node was lost. */
 #include "model/podcells.h"
@@ -142,15 +143,33 @@ static bool set_container(struct summary *s, yyjson_val *status)
     return *waiting != '\0' || terminated != NULL;
 }
 
+/* Of a reason that Kubernetes does not have: the cause is with another container. */
+static bool only_depends(yyjson_val *status)
+{
+    return str_eq(text_at(status, "state.waiting.reason"), "DependencyNotReady");
+}
+
+static bool is_a_cause(yyjson_val *status)
+{
+    bool waits = *text_at(status, "state.waiting.reason") != '\0' && !only_depends(status);
+    return waits || json_int_at(status, "state.terminated.exitCode", 0) != 0;
+}
+
 static void summarize_containers(struct summary *s, yyjson_val *root)
 {
-    bool decided = false, running = false;
+    bool decided = false, running = false, seeks_cause = false;
     size_t i, n;
     yyjson_val *status;
     yyjson_arr_foreach(json_at(root, "status.containerStatuses"), i, n, status)
     {
         count_restarts(s, status);
-        decided = decided || set_container(s, status);
+        if (seeks_cause && is_a_cause(status)) {
+            (void)set_container(s, status);
+            seeks_cause = false;
+        } else if (!decided) {
+            decided = set_container(s, status);
+            seeks_cause = only_depends(status);
+        }
         running |= is_ready(status);
         s->ready += is_ready(status);
     }

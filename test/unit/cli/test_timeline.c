@@ -36,12 +36,12 @@ static const char STUDY[] = POD(
                                                                 "03.000", "04.000",
                                                                 "07.000")) "," STATUS("e", "true",
                                                                                       "ready", "1",
-                                                                                      FIRST("00."
-                                                                                            "000") "," REST(
-                                                                                          "07.000",
-                                                                                          "07.000",
-                                                                                          "10."
-                                                                                          "000")));
+                                                                                      FIRST(
+                                                                                          "00."
+                                                                                          "000") "," REST("07.000",
+                                                                                                          "07.000",
+                                                                                                          "10."
+                                                                                                          "000")));
 
 static void make(struct timeline *timeline, const char *const *pods, size_t n, time_ms now)
 {
@@ -273,6 +273,7 @@ static void test_svg(void **state)
     assert_int_equal(count(svg, "<text"), count(svg, "</text>"));
     assert_non_null(strstr(svg, "critical path: a 1s &gt; b 2s &gt; d 4s &gt; e 3s"));
     assert_non_null(strstr(svg, "prefers-color-scheme:dark"));
+    assert_null(strstr(svg, "<rect class=\"exited\""));
     timeline_done(&timeline);
 }
 

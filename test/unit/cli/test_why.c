@@ -231,125 +231,123 @@ static const struct scene THROTTLE[] = {
         "y", "") "]},\"status\":{\"phase\":\"" phase "\"" more ",\"containerStatuses\":[" statuses \
                  "]}}"
 
-static const struct scene ENDS[] =
-    {
-        {"no room",
-         WHY("a"),
-         {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable",
-                                             "0/1 nodes are available: 1 Insufficient cpu.")))},
-         0,
-         "pod/a is not placed on a node: 0/1 nodes are available: 1 Insufficient cpu.\n"
-         "  help: lower resources.requests of its containers, or make room: muster top nodes, "
-         "muster "
-         "get pods -A -o wide\n",
-         ""},
-        {"no node",
-         WHY("a"),
-         {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable", "0/0 nodes are available.")))},
-         0,
-         "pod/a is not placed on a node: 0/0 nodes are available.\n"
-         "  help: there was no node; muster up without --no-node makes this machine one\n",
-         ""},
-        {"scheduling gates",
-         WHY("a"),
-         {ASK("a", UNBOUND(",\"schedulingGates\":[{\"name\":\"b\"},{\"name\":\"c\"}]",
-                           NOT_SCHEDULED("SchedulingGated", "held")))},
-         0,
-         "pod/a is not placed on a node: it has scheduling gates: b, c\n"
-         "  help: it goes on when whoever set them has removed all of spec.schedulingGates\n",
-         ""},
-        {"another scheduler",
-         WHY("a"),
-         {ASK("a", UNBOUND(",\"schedulerName\":\"mine\"", ""))},
-         0,
-         "pod/a is not placed on a node: mine has not looked at it yet\n"
-         "  help: is there a scheduler of that name? It is spec.schedulerName of the pod\n",
-         ""},
-        {"a node that is silent",
-         WHY("a"),
-         {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
-          {"GET", "/api/v1/nodes/n1", NULL, 200,
-           "{\"status\":{" CONDS(COND("Ready", "Unknown", ",\"message\":\"silent\"")) "}}"}},
-         0,
-         "pod/a is placed on node n1, which has not taken it yet\n  node n1 is not ready: silent\n",
-         ""},
-        {"a node that is not there",
-         WHY("a"),
-         {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
-          {"GET", "/api/v1/nodes/n1", NULL, 404, NOT_FOUND}},
-         0,
-         "pod/a is placed on node n1, which has not taken it yet\n  nothing is known of node n1\n",
-         ""},
-        {"a ConfigMap is missing",
-         WHY("a"),
-         {ASK("a", POD("a", SPEC("x", ""), READY("False"),
-                       "{\"name\":\"x\",\"state\":{\"waiting\":{\"reason\":"
-                       "\"CreateContainerConfigError\",\"message\":\"there is no ConfigMap "
-                       "default/m\"}}}"))},
-         0,
-         "pod/a is held back: CreateContainerConfigError: there is no ConfigMap default/m\n"
-         "  help: create what is missing, or mark it as optional; the pod goes on by itself\n",
-         ""},
-        {"refused",
-         WHY("a"),
-         {ASK("a", OVER("Failed",
-                        ",\"reason\":\"Unsupported\",\"message\":\"spec.containers[0].image: no\"",
-                        ""))},
-         0,
-         "pod/a has failed: Unsupported: spec.containers[0].image: no\n"
-         "  help: leave the image out, annotate the pod with muster.dev/runtime: process, or set "
-         "images: Ignore in a NodeConfig\n"
-         "  help: muster events --for pod/a says more; a changed pod has to be created anew\n",
-         ""},
-        {"failed",
-         WHY("a"),
-         {ASK(
-             "a", OVER(
-                      "Failed", "",
-                      IS("x", "false", ENDED("state", "7", ""), SINCE("failed", "04:00")) "," IS(
-                          "y",
-                          "false", ENDED("state", "137", ",\"signal\":9,\"reason\":\"OOMKilled\""),
-                          SINCE("failed", "04:00"))))},
-         0,
-         "pod/a has failed: x ended with exit code 7\n"
-         "  y used more memory than its limit and was killed (OOMKilled)\n"
-         "    help: raise resources.limits.memory of y\n"
-         "    help: see what it printed: muster logs a -c y\n"
-         "  help: see what it printed: muster logs a -c x\n",
-         ""},
-        {"done",
-         WHY("a"),
-         {ASK("a", OVER("Succeeded", "", ""))},
-         0,
-         "pod/a is done: all its containers ended well\n",
-         ""},
-        {"deleted",
-         WHY("a"),
-         {ASK(
+static const struct scene ENDS[] = {
+    {"no room",
+     WHY("a"),
+     {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable",
+                                         "0/1 nodes are available: 1 Insufficient cpu.")))},
+     0,
+     "pod/a is not placed on a node: 0/1 nodes are available: 1 Insufficient cpu.\n"
+     "  help: lower resources.requests of its containers, or make room: muster top nodes, "
+     "muster "
+     "get pods -A -o wide\n",
+     ""},
+    {"no node",
+     WHY("a"),
+     {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable", "0/0 nodes are available.")))},
+     0,
+     "pod/a is not placed on a node: 0/0 nodes are available.\n"
+     "  help: there was no node; muster up without --no-node makes this machine one\n",
+     ""},
+    {"scheduling gates",
+     WHY("a"),
+     {ASK("a", UNBOUND(",\"schedulingGates\":[{\"name\":\"b\"},{\"name\":\"c\"}]",
+                       NOT_SCHEDULED("SchedulingGated", "held")))},
+     0,
+     "pod/a is not placed on a node: it has scheduling gates: b, c\n"
+     "  help: it goes on when whoever set them has removed all of spec.schedulingGates\n",
+     ""},
+    {"another scheduler",
+     WHY("a"),
+     {ASK("a", UNBOUND(",\"schedulerName\":\"mine\"", ""))},
+     0,
+     "pod/a is not placed on a node: mine has not looked at it yet\n"
+     "  help: is there a scheduler of that name? It is spec.schedulerName of the pod\n",
+     ""},
+    {"a node that is silent",
+     WHY("a"),
+     {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
+      {"GET", "/api/v1/nodes/n1", NULL, 200,
+       "{\"status\":{" CONDS(COND("Ready", "Unknown", ",\"message\":\"silent\"")) "}}"}},
+     0,
+     "pod/a is placed on node n1, which has not taken it yet\n  node n1 is not ready: silent\n",
+     ""},
+    {"a node that is not there",
+     WHY("a"),
+     {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
+      {"GET", "/api/v1/nodes/n1", NULL, 404, NOT_FOUND}},
+     0,
+     "pod/a is placed on node n1, which has not taken it yet\n  nothing is known of node n1\n",
+     ""},
+    {"a ConfigMap is missing",
+     WHY("a"),
+     {ASK("a", POD("a", SPEC("x", ""), READY("False"),
+                   "{\"name\":\"x\",\"state\":{\"waiting\":{\"reason\":"
+                   "\"CreateContainerConfigError\",\"message\":\"there is no ConfigMap "
+                   "default/m\"}}}"))},
+     0,
+     "pod/a is held back: CreateContainerConfigError: there is no ConfigMap default/m\n"
+     "  help: create what is missing, or mark it as optional; the pod goes on by itself\n",
+     ""},
+    {"refused",
+     WHY("a"),
+     {ASK("a",
+          OVER("Failed", ",\"reason\":\"Unsupported\",\"message\":\"spec.containers[0].image: no\"",
+               ""))},
+     0,
+     "pod/a has failed: Unsupported: spec.containers[0].image: no\n"
+     "  help: leave the image out, annotate the pod with muster.dev/runtime: process, or set "
+     "images: Ignore in a NodeConfig\n"
+     "  help: muster events --for pod/a says more; a changed pod has to be created anew\n",
+     ""},
+    {"failed",
+     WHY("a"),
+     {ASK("a",
+          OVER("Failed", "",
+               IS("x", "false", ENDED("state", "7", ""), SINCE("failed", "04:00")) "," IS(
+                   "y", "false", ENDED("state", "137", ",\"signal\":9,\"reason\":\"OOMKilled\""),
+                   SINCE("failed", "04:00"))))},
+     0,
+     "pod/a has failed: x ended with exit code 7\n"
+     "  y used more memory than its limit and was killed (OOMKilled)\n"
+     "    help: raise resources.limits.memory of y\n"
+     "    help: see what it printed: muster logs a -c y\n"
+     "  help: see what it printed: muster logs a -c x\n",
+     ""},
+    {"done",
+     WHY("a"),
+     {ASK("a", OVER("Succeeded", "", ""))},
+     0,
+     "pod/a is done: all its containers ended well\n",
+     ""},
+    {"deleted",
+     WHY("a"),
+     {ASK(
+         "a",
+         "{" META(
              "a",
-             "{" META(
-                 "a",
-                 ",\"deletionTimestamp\":\"2026-01-02T03:04:32Z\","
-                 "\"deletionGracePeriodSeconds\":30,\"finalizers\":[\"f/x\"]") ",\"spec\":{"
-                                                                               "\"nodeName\":"
-                                                                               "\"n1\","
-                                                                               "\"containers\":"
-                                                                               "[" SPEC("x",
-                                                                                        "") "]},"
-                                                                                            "\"stat"
-                                                                                            "us\":{"
-                                                                                            "\"cont"
-                                                                                            "ainerS"
-                                                                                            "tatuse"
-                                                                                            "s\":"
-                                                                                            "[" IS_READY(
-                                                                                                "x") "]}}")},
-         0,
-         "pod/a is being deleted since 3s; 27s of its grace are left\n"
-         "  it stays until its finalizers are removed: f/x\n"
-         "    help: whoever set them removes them when done; by hand only if he is gone\n"
-         "  these containers still run: x\n",
-         ""},
+             ",\"deletionTimestamp\":\"2026-01-02T03:04:32Z\","
+             "\"deletionGracePeriodSeconds\":30,\"finalizers\":[\"f/x\"]") ",\"spec\":{"
+                                                                           "\"nodeName\":"
+                                                                           "\"n1\","
+                                                                           "\"containers\":"
+                                                                           "[" SPEC(
+                                                                               "x",
+                                                                               "") "]},"
+                                                                                   "\"stat"
+                                                                                   "us\":{"
+                                                                                   "\"cont"
+                                                                                   "ainerS"
+                                                                                   "tatuse"
+                                                                                   "s\":"
+                                                                                   "[" IS_READY(
+                                                                                       "x") "]}}")},
+     0,
+     "pod/a is being deleted since 3s; 27s of its grace are left\n"
+     "  it stays until its finalizers are removed: f/x\n"
+     "    help: whoever set them removes them when done; by hand only if he is gone\n"
+     "  these containers still run: x\n",
+     ""},
 };
 
 /* ---- jobs ---- */

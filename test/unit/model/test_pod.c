@@ -519,6 +519,7 @@ static void test_node_is_set_once(void **state)
     "{'initContainers':[{'name':'i'},{'name':'s','restartPolicy':'Always'}],"                      \
     "'containers':[{'name':'a'}]}"
 #define RUNS(name) "{'name':'" name "','ready':true,'restartCount':0,'state':{'running':{}}}"
+#define WAITS(name, reason) "{'name':'" name "','state':{'waiting':{'reason':'" reason "'}}}"
 #define ENDED(name, how) "{'name':'" name "','state':{'terminated':{" how "}}}"
 #define WIDE_NONE ",'4m5s','<none>','<none>','<none>','<none>']"
 
@@ -539,6 +540,21 @@ static const struct {
             "'restartCount':3,'state':{'waiting':{'reason':'CrashLoopBackOff'}},'lastState':{"
             "'terminated':{'exitCode':1,'finishedAt':'2026-01-02T03:03:00Z'}}}]}"),
      "['p','1/2','CrashLoopBackOff','3 (65s ago)'" WIDE_NONE},
+    {ROW_OF("", TWO, "{'phase':'Running','containerStatuses':[" WAITS("a", "StartThrottled") ","
+            WAITS("b", "DependencyNotReady") "]}"),
+     "['p','0/2','StartThrottled','0'" WIDE_NONE},
+    {ROW_OF("", TWO, "{'phase':'Running','containerStatuses':[" WAITS("a", "DependencyNotReady") ","
+            WAITS("b", "StartThrottled") "]}"),
+     "['p','0/2','StartThrottled','0'" WIDE_NONE},
+    {ROW_OF("", TWO, "{'phase':'Running','containerStatuses':[" WAITS("a", "DependencyNotReady") ","
+            RUNS("b") "]}"),
+     "['p','1/2','DependencyNotReady','0'" WIDE_NONE},
+    {ROW_OF("", TWO, "{'phase':'Running','containerStatuses':[" WAITS("a", "DependencyNotReady") ","
+            ENDED("b", "'exitCode':0,'reason':'Completed'") "]}"),
+     "['p','0/2','DependencyNotReady','0'" WIDE_NONE},
+    {ROW_OF("", TWO, "{'phase':'Running','containerStatuses':[" WAITS("a", "DependencyNotReady") ","
+            ENDED("b", "'exitCode':3,'reason':'Error'") "]}"),
+     "['p','0/2','Error','0'" WIDE_NONE},
     {ROW_OF("", TWO, "{'phase':'Running','containerStatuses':[{'name':'a','state':{'waiting':{"
             "'reason':'ImagePullBackOff'}}},{'name':'b','state':{'waiting':{'reason':"
             "'CrashLoopBackOff'}}}]}"),
