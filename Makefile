@@ -36,8 +36,8 @@ run: build@compile  ## build, then run examples/oltp.yaml, sixty processes (ARGS
 test: test@setup build@compile build-san@compile  ## run all tests under ASan and UBSan (TESTS="name ...")
 	scripts/test build-san build $(TESTS)
 
-bench: bench@setup build@compile  ## run the benchmarks on the release build
-	scripts/bench build
+bench: bench@setup build@compile  ## run the benchmarks on the release build (BENCH="server spawn start")
+	scripts/bench build $(BENCH)
 
 fuzz: fuzz@setup build-fuzz@compile  ## run each fuzz target for FUZZ_SECONDS (default 120)
 	scripts/fuzz build-fuzz $(FUZZ_SECONDS)

@@ -313,6 +313,9 @@ static bool nearest(const struct cgroup_hierarchy *h, const char *pod, const cha
     return cgroup_seek(h, pod, leaf, ret_path) || cgroup_seek(h, pod, NULL, ret_path);
 }
 
+/* In v1 through "tasks", which moves one thread: a process that writes itself into "cgroup.procs"
+ * stops all forks and exits of the machine until RCU has come to rest, ten milliseconds and more
+ * while it is busy. Before exec there is but one thread. */
 void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *leaf,
                       struct cgroup_door *ret_door)
 {
@@ -326,7 +329,7 @@ void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *lea
         if (h->is_v2)
             ret_door->v2 = mem_strdup(str_text(&path));
         else
-            ret_door->join[n++] = mem_printf("%s/cgroup.procs", str_text(&path));
+            ret_door->join[n++] = mem_printf("%s/tasks", str_text(&path));
     }
 }
 

@@ -44,7 +44,8 @@ void cgroup_pod_remove(struct cgroup_tree *tree, const char *pod);
 /* One leaf per generation: after cgroup.kill a leaf kills whatever is born in it. */
 int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
                      const struct cgroup_limits *limits, struct err *err);
-/* How a child gets in: the v2 directory (NULL: none) and the v1 files to write its pid to. */
+/* How a child gets in: the v2 directory (NULL: none) and the v1 files into which it writes "0",
+ * while it has a single thread. */
 struct cgroup_door {
     char *v2;
     char *join[8]; /* NULL-terminated */

@@ -147,6 +147,8 @@ static int make_one(const char *path, unsigned mode)
 
 int dir_make(const char *path, unsigned mode, struct err *err)
 {
+    if (make_one(path, mode) == 0) /* most often the parents are there */
+        return 0;
     scoped_free char *part = mem_strdup(path);
     for (char *at = part + (part[0] == '/'); *at; at++) {
         if (*at != '/')

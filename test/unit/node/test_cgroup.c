@@ -566,6 +566,10 @@ static void test_v1_alone(void **state)
         cgroup_leaf_door(tree, "p1", "app.g1", &door);
         assert_null(door.v2);
         assert_non_null(door.join[0]);
+        /* The other file would make each start wait for the whole machine. */
+        for (size_t i = 0; door.join[i]; i++)
+            assert_true(str_ends(door.join[i], ".scope/tasks") ||
+                        str_ends(door.join[i], ".slice/tasks"));
         cgroup_door_done(&door);
         struct child child = child_start(tree, "p1", "app.g1", work_burn);
         eventually(cpu_of(tree, "p1") > 10000000);

@@ -432,8 +432,8 @@ static void test_groups_of_the_first_version_are_joined(void **state)
         skip();
     struct rig rig = rig_open(false);
     struct spawn_request request = plain(&rig, NULL);
-    scoped_free char *procs = mem_printf("%s/cgroup.procs", group);
-    const char *const join[] = {procs, NULL};
+    scoped_free char *tasks = mem_printf("%s/tasks", group);
+    const char *const join[] = {tasks, NULL};
     request.join = join;
     scoped_free char *wanted = mem_printf("muster-test-spawn-%d\n", getpid());
     run_shell(&rig, request, "grep muster-test /proc/self/cgroup");
