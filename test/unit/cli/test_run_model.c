@@ -110,23 +110,26 @@ static void test_a_pod_from_its_birth_to_its_end(void **state)
     assert_int_equal(counts.running, 1);
     assert_false(run_group_is_ready(group));
     event(&model, &KIND_POD, "MODIFIED",
-          "{" META("a", "u1", "")
-              POD_SPEC ",'status':{'phase':'Running','initContainerStatuses':[" STATE(
-                  "side",
-                  "ready", ",'containerID':'side/1','state':{'running':{}}") "],'containerStatuses'"
-                                                                             ":[" STATE("db",
-                                                                                        "ready",
-                                                                                        ",'"
-                                                                                        "containerI"
-                                                                                        "D':'db/"
-                                                                                        "1','state'"
-                                                                                        ":{'"
-                                                                                        "running':{"
-                                                                                        "}}") "," STATE("app",
-                                                                                                        "ready",
-                                                                                                        ",'containerID':'app/"
-                                                                                                        "2','restartCount':1,'state':"
-                                                                                                        "{'running':{}}") "]}}",
+          "{" META("a", "u1", "") POD_SPEC
+          ",'status':{'phase':'Running','initContainerStatuses':[" STATE(
+              "side", "ready",
+              ",'containerID':'side/1','state':{'running':{}}") "],'containerStatuses'"
+                                                                ":[" STATE(
+                                                                    "db", "ready",
+                                                                    ",'"
+                                                                    "containerI"
+                                                                    "D':'db/"
+                                                                    "1','state'"
+                                                                    ":{'"
+                                                                    "running':{"
+                                                                    "}}") "," STATE("app", "ready",
+                                                                                    ",'containerID'"
+                                                                                    ":'app/"
+                                                                                    "2','"
+                                                                                    "restartCount':"
+                                                                                    "1,'state':"
+                                                                                    "{'running':{}"
+                                                                                    "}") "]}}",
           1700);
     assert_counts(group, "3: 3r");
     assert_string_equal(str_text(&lives), "[a/side side/1][a/db db/1][a/app app/2]");
