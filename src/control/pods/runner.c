@@ -25,7 +25,7 @@
 #define KEY_SETTINGS "@settings"
 #define LATE_MS 1000
 #define CONFIG_RETRY_MS 10000
-#define FIRST_STATUS_MS 100
+#define FIRST_STATUS_MS 10000 /* in a burst of thousands each one waits for its birth */
 
 /* ---- pods of this node ---- */
 
@@ -314,7 +314,7 @@ static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *
         rpod_drop(pod); /* its logs stay until the object goes */
 }
 
-/* Within milliseconds there will be more to tell: one status instead of two. */
+/* The runtime has it, and soon there will be more to tell: one status instead of two. */
 static bool is_about_to_run(const struct rpod *pod)
 {
     if (pod->told != 0 || pod->stage != RPOD_LIVE)
