@@ -49,8 +49,14 @@ struct class
     TAILQ_HEAD(, guest) guests;
 };
 
+/* "Scheduled" tells a person what became of his pod. Of thousands at once nobody reads it, and each
+ * is an object as large as half a pod: then only so many are told. */
+#define NEWS_BURST 200
+#define NEWS_MS 100 /* until one more may be told */
+
 struct binder {
     struct resource_names names;
+    time_ms news_at; /* steady: if nothing had been told since, all of the burst were free */
     struct map *rooms;    /* name of the node to struct room */
     struct omap *by_room; /* the same, most room first */
     struct map *guests;   /* UID of the pod to struct guest */
@@ -495,6 +501,17 @@ static void look_for_room(struct control *control, const struct obj *pod)
     say_unschedulable(control, pod, str_text(&message));
 }
 
+static bool may_tell_news(struct control *control)
+{
+    struct binder *binder = control_state(control);
+    time_ms now = control_steady(control);
+    time_ms from = binder->news_at > now ? binder->news_at : now;
+    if (from - now > (NEWS_BURST - 1) * NEWS_MS)
+        return false;
+    binder->news_at = from + NEWS_MS;
+    return true;
+}
+
 static void binder_reconcile(struct control *control, const char *key)
 {
     struct binder *binder = control_state(control);
@@ -511,8 +528,9 @@ static void binder_reconcile(struct control *control, const char *key)
         look_for_room(control, pod);
     } else if (guest != NULL && guest->is_news) {
         guest->is_news = false;
-        control_event(control, pod, "Normal", "Scheduled", "Successfully assigned %s to %s", key,
-                      guest->node);
+        if (may_tell_news(control))
+            control_event(control, pod, "Normal", "Scheduled", "Successfully assigned %s to %s",
+                          key, guest->node);
     }
 }
 

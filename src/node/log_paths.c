@@ -41,6 +41,11 @@ int log_key(const struct log_name *name, struct str *out, struct err *err)
     return 0;
 }
 
+char *log_marks_path(const struct log_file *file)
+{
+    return mem_printf("%s.marks", file->path);
+}
+
 char *log_numbered(const struct log_file *file, int number)
 {
     return mem_printf("%s.%d", file->path, number);
@@ -81,10 +86,32 @@ void log_remove_generations(const char *folder, uint32_t below)
         return;
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         uint32_t number = generation_of(entry->d_name, false);
-        if (number != 0 && (number < below || below == UINT32_MAX))
+        if (number != 0 && number < below)
             (void)unlinkat(dirfd(dir), entry->d_name, 0); /* what stays is tried the next time */
     }
     (void)closedir(dir);
-    if (below == UINT32_MAX)
-        (void)rmdir(folder); /* not empty: something that is not ours */
+}
+
+static void remove_once(const char *folder, void (*each)(void *arg, uint32_t generation), void *arg)
+{
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        uint32_t number = generation_of(entry->d_name, false);
+        if (number == 0)
+            continue;
+        each(arg, number);
+        (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    (void)closedir(dir);
+}
+
+void log_remove_folder(const char *folder, void (*each)(void *arg, uint32_t generation), void *arg)
+{
+    remove_once(folder, each, arg);
+    if (rmdir(folder) == 0)
+        return;
+    remove_once(folder, each, arg); /* a log that was live has written its last marks meanwhile */
+    (void)rmdir(folder);            /* not empty: something that is not ours */
 }

@@ -49,7 +49,8 @@ static void warn(const struct log_file *file, const char *what, int r)
 /* What is in memory is what is on the disk: a state that cannot be saved is not entered. */
 static int enter(struct log_file *file, struct log_state state)
 {
-    int r = log_state_save(file->marks_path, &state);
+    scoped_free char *path = log_marks_path(file);
+    int r = log_state_save(path, &state);
     if (r == 0)
         file->state = state;
     return r;

@@ -32,11 +32,12 @@
 static void compact_marks(struct log_file *file)
 {
     struct log_marks marks = {0};
-    log_marks_load(file->marks_path, &marks);
+    scoped_free char *path = log_marks_path(file);
+    log_marks_load(path, &marks);
     for (size_t i = 0; i < file->pending_len; i++)
         vec_push(&marks.list, file->pending[i]);
     log_marks_thin(&marks, log_span_oldest(file), loop_wall(file->logs->loop));
-    if (log_marks_rewrite(file->marks_path, &file->state, &marks) == 0)
+    if (log_marks_rewrite(path, &file->state, &marks) == 0)
         file->mark_count = marks.list.len;
     vec_done(&marks.list);
 }
@@ -45,12 +46,13 @@ void log_file_flush(struct log_file *file)
 {
     if (file->pending_len == 0)
         return;
+    scoped_free char *path = log_marks_path(file);
     if (file->mark_count + file->pending_len > LOG_MARKS_MAX)
         compact_marks(file);
-    else if (log_marks_append(file->marks_path, &file->state, file->pending, file->pending_len) ==
-             0)
+    else if (log_marks_append(path, &file->state, file->pending, file->pending_len) == 0)
         file->mark_count += file->pending_len;
     /* Those that could not be written are lost: their lines get the time of the next one. */
+    mem_free(take_ptr(file->pending)); /* who is silent needs none */
     file->pending_len = 0;
 }
 
@@ -65,6 +67,8 @@ static void add_mark(struct log_file *file)
     struct log_mark mark = {file->end, file->changed_at};
     if (file->pending_len == LOG_PENDING_MAX)
         log_file_flush(file);
+    if (file->pending == NULL)
+        file->pending = mem_alloc(LOG_PENDING_MAX * sizeof(*file->pending));
     file->pending[file->pending_len++] = mark;
     file->marked = file->end;
     if (file->marks_users > 0)
@@ -79,7 +83,8 @@ void log_file_use_marks(struct log_file *file)
     if (file->marks_users++ > 0)
         return;
     log_file_flush(file);
-    log_marks_load(file->marks_path, &file->marks);
+    scoped_free char *path = log_marks_path(file);
+    log_marks_load(path, &file->marks);
 }
 
 void log_file_leave_marks(struct log_file *file)
@@ -94,13 +99,14 @@ void log_file_leave_marks(struct log_file *file)
 static void begin_anew(struct log_file *file)
 {
     struct log_marks marks = {0};
+    scoped_free char *path = log_marks_path(file);
     log_rotate_forget(file);
     log_file_flush(file);
-    log_marks_load(file->marks_path, &marks);
+    log_marks_load(path, &marks);
     while (marks.list.len > 0 && vec_last(&marks.list)->offset > file->state.cut)
         marks.list.len--;
     file->state = (struct log_state){.base = file->state.cut, .cut = file->state.cut};
-    if (log_marks_rewrite(file->marks_path, &file->state, &marks) == 0)
+    if (log_marks_rewrite(path, &file->state, &marks) == 0)
         file->mark_count = marks.list.len;
     file->marked = marks.list.len > 0 ? vec_last(&marks.list)->offset : 0;
     if (file->marks_users > 0) {
@@ -267,27 +273,41 @@ void log_file_follow(const struct log_file *file)
 /* ---- files ---- */
 
 /* Without a readable state: what is a hole in front was moved away once. */
-static void guess_state(struct log_file *file, bool is_new)
+static void guess_state(struct log_file *file, const char *marks_path, bool is_new)
 {
     scoped_fd fd = open(file->path, O_RDONLY | O_CLOEXEC);
     off_t data = fd >= 0 ? lseek(fd, 0, SEEK_DATA) : 0;
     file->state = (struct log_state){.cut = data > 0 ? data : 0};
-    if (!is_new && log_marks_rewrite(file->marks_path, &file->state, &(struct log_marks){0}) < 0)
+    if (!is_new && log_marks_rewrite(marks_path, &file->state, &(struct log_marks){0}) < 0)
         log_warn("logs.state log=%s problem=\"cannot be written\"", file->key);
 }
 
 static void load(struct log_file *file)
 {
     struct log_marks marks = {0};
-    int r = log_state_load(file->marks_path, &file->state, &file->mark_count);
+    scoped_free char *path = log_marks_path(file);
+    int r = log_state_load(path, &file->state, &file->mark_count);
     if (r < 0)
-        guess_state(file, r == -ENOENT);
+        guess_state(file, path, r == -ENOENT);
     log_rotate_recover(file);
-    log_marks_load(file->marks_path, &marks);
+    log_marks_load(path, &marks);
     file->marked = marks.list.len > 0 ? vec_last(&marks.list)->offset : 0;
     file->end = file->marked; /* shorter now: it was cut off while nobody looked */
     vec_done(&marks.list);
     log_file_look(file);
+}
+
+static struct log_file *file_add(struct logs *logs, const char *key, const char *path)
+{
+    struct log_file *file = mem_zalloc(sizeof(*file));
+    file->logs = logs;
+    file->key = mem_strdup(key);
+    file->path = mem_strdup(path);
+    file->watch = -1;
+    LIST_INIT(&file->readers);
+    (void)map_put(logs->files, key, file);
+    file->refs = 1; /* looking may queue a rotation, which holds one more */
+    return file;
 }
 
 int log_file_get(struct logs *logs, const char *key, struct log_file **ret_file, struct err *err)
@@ -297,15 +317,7 @@ int log_file_get(struct logs *logs, const char *key, struct log_file **ret_file,
         scoped_free char *path = mem_printf("%s/%s.log", logs->dir, key);
         if (!file_exists(path))
             return err_set(err, -ENOENT, "there is no log '%s'", key);
-        file = mem_zalloc(sizeof(*file));
-        file->logs = logs;
-        file->key = mem_strdup(key);
-        file->path = take_ptr(path);
-        file->marks_path = mem_printf("%s.marks", file->path);
-        file->watch = -1;
-        LIST_INIT(&file->readers);
-        (void)map_put(logs->files, key, file);
-        file->refs = 1; /* looking may queue a rotation, which holds one more */
+        file = file_add(logs, key, path);
         load(file);
     } else {
         file->refs++;
@@ -325,7 +337,7 @@ void log_file_unref(struct log_file *file)
     vec_done(&file->marks.list);
     mem_free(file->key);
     mem_free(file->path);
-    mem_free(file->marks_path);
+    mem_free(file->pending);
     mem_free(file);
 }
 
@@ -341,7 +353,9 @@ static int full_key(const struct log_name *name, struct str *key, struct err *er
     return r;
 }
 
-static int create(struct logs *logs, const struct log_name *name, const char *path, struct err *err)
+/* `ret_is_fresh`: nothing of this container was there before. */
+static int create(struct logs *logs, const struct log_name *name, const char *path,
+                  bool *ret_is_fresh, struct err *err)
 {
     scoped_str pod = {0}, folder = {0};
     str_addf(&pod, "%s/", logs->dir);
@@ -352,13 +366,16 @@ static int create(struct logs *logs, const struct log_name *name, const char *pa
     if (r < 0)
         return r;
     (void)mkdir(str_text(&pod), 0750); /* the usual case; whatever is wrong is found below */
-    (void)mkdir(str_text(&folder), 0750);
-    if (!file_exists(str_text(&folder)))
+    bool is_fresh = mkdir(str_text(&folder), 0750) == 0;
+    if (!is_fresh && !file_exists(str_text(&folder)))
         r = dir_make(str_text(&folder), 0750, err);
     if (r < 0)
         return r;
     scoped_fd fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-    return fd < 0 ? err_set(err, -errno, "create log '%s': %s", path, strerror(errno)) : 0;
+    if (fd < 0)
+        return err_set(err, -errno, "create log '%s': %s", path, strerror(errno));
+    *ret_is_fresh = is_fresh;
+    return 0;
 }
 
 int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, struct err *err)
@@ -369,8 +386,11 @@ int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, 
     if (r < 0)
         return r;
     scoped_free char *path = mem_printf("%s/%s.log", logs->dir, str_text(&key));
-    r = create(logs, name, path, err);
-    if (r == 0)
+    bool is_fresh = false;
+    r = create(logs, name, path, &is_fresh, err);
+    if (r == 0 && is_fresh && map_get(logs->files, str_text(&key)) == NULL)
+        file = file_add(logs, str_text(&key), path); /* nothing of it can be on the disk */
+    else if (r == 0)
         r = log_file_get(logs, str_text(&key), &file, err);
     if (r < 0)
         return r;
@@ -415,26 +435,31 @@ void logs_trim(struct logs *logs, const struct log_name *name)
                            log_generation(str_text(&folder), name->generation - 1));
 }
 
-static bool end_each(void *arg, const char *key, void *value)
+struct removal {
+    struct logs *logs;
+    const char *pod, *container; /* names of folders */
+};
+
+static void end_generation(void *arg, uint32_t generation)
 {
-    struct log_file *file = value;
-    if (str_starts(key, arg) && file->is_live)
+    const struct removal *removal = arg;
+    scoped_free char *key = mem_printf("%s/%s/%u", removal->pod, removal->container, generation);
+    struct log_file *file = map_get(removal->logs->files, key);
+    if (file != NULL && file->is_live)
         end_file(file);
-    return true;
 }
 
 static void remove_folder(struct logs *logs, const char *name)
 {
     scoped_free char *folder = mem_printf("%s/%s", logs->dir, name);
-    scoped_free char *prefix = mem_printf("%s/", name);
-    (void)map_each(logs->files, end_each, prefix);
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return;
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         scoped_free char *container = mem_printf("%s/%s", folder, entry->d_name);
+        struct removal removal = {logs, name, entry->d_name};
         if (entry->d_name[0] != '.')
-            log_remove_generations(container, UINT32_MAX);
+            log_remove_folder(container, end_generation, &removal);
     }
     (void)closedir(dir);
     (void)rmdir(folder); /* what is not ours keeps it */

@@ -72,22 +72,21 @@ int64_t log_marks_since(const struct log_marks *marks, time_ms since, int64_t en
 
 struct log_file {
     struct logs *logs;
-    char *key;        /* NS_POD_UID/CONTAINER/GENERATION */
-    char *path;       /* DIR/key.log */
-    char *marks_path; /* DIR/key.log.marks */
-    unsigned refs;    /* begun, read, being rotated */
-    int watch;        /* of inotify; -1: sizes are asked for */
-    bool is_live;     /* begun and not ended */
-    bool is_queued;   /* for rotation */
-    bool is_gone;     /* removed */
-    bool cannot_cut;  /* the file system frees no ranges */
+    char *key;       /* NS_POD_UID/CONTAINER/GENERATION */
+    char *path;      /* DIR/key.log */
+    unsigned refs;   /* begun, read, being rotated */
+    int watch;       /* of inotify; -1: sizes are asked for */
+    bool is_live;    /* begun and not ended */
+    bool is_queued;  /* for rotation */
+    bool is_gone;    /* removed */
+    bool cannot_cut; /* the file system frees no ranges */
     time_ms rotate_from;
     struct log_state state;
     int64_t end; /* logical, when last looked at */
     time_ms changed_at;
     int64_t marked; /* offset of the last mark */
     size_t mark_count;
-    struct log_mark pending[LOG_PENDING_MAX]; /* not in the file yet */
+    struct log_mark *pending; /* not in the file yet; room for LOG_PENDING_MAX, or NULL */
     size_t pending_len;
     struct log_marks marks; /* while somebody needs them */
     unsigned marks_users;
@@ -131,10 +130,12 @@ void log_file_leave_marks(struct log_file *file);
 int log_key_dir(const struct log_name *name, struct str *out, struct err *err);
 int log_key(const struct log_name *name, struct str *out, struct err *err);
 char *log_numbered(const struct log_file *file, int number); /* "PATH.1" */
+char *log_marks_path(const struct log_file *file);            /* "PATH.marks" */
 /* The highest generation there is that is not above `most`; 0: none. */
 uint32_t log_generation(const char *folder, uint32_t most);
-/* Removes the files of generations below `below`, and with below == UINT32_MAX the folder too. */
-void log_remove_generations(const char *folder, uint32_t below);
+void log_remove_generations(const char *folder, uint32_t below); /* the files of those below */
+/* All generations and the folder. `each` hears of a generation before its files go. */
+void log_remove_folder(const char *folder, void (*each)(void *arg, uint32_t generation), void *arg);
 
 /* Rotation. */
 void log_rotate_recover(struct log_file *file);

@@ -67,16 +67,6 @@ def wait_until(condition, what, limit=LIMIT_S):
     fail(f"not within {limit} s: {what}")
 
 
-def processes_of(uid):
-    """Pids of processes that were started for this pod."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if f"MUSTER_POD_UID={uid}".encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
-
-
 class Node:
     """A server that runs pods."""
 

@@ -25,7 +25,8 @@
 #define KEY_SETTINGS "@settings"
 #define LATE_MS 1000
 #define CONFIG_RETRY_MS 10000
-#define FIRST_STATUS_MS 100
+#define LAST_STATUS_MS 5000
+#define FIRST_STATUS_MS 10000 /* in a burst of thousands each one waits for its birth */
 
 /* ---- pods of this node ---- */
 
@@ -314,7 +315,7 @@ static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *
         rpod_drop(pod); /* its logs stay until the object goes */
 }
 
-/* Within milliseconds there will be more to tell: one status instead of two. */
+/* The runtime has it, and soon there will be more to tell: one status instead of two. */
 static bool is_about_to_run(const struct rpod *pod)
 {
     if (pod->told != 0 || pod->stage != RPOD_LIVE)
@@ -326,6 +327,22 @@ static bool is_about_to_run(const struct rpod *pod)
             return control_steady(pod->runner->control) - view.since < FIRST_STATUS_MS;
     }
     return false;
+}
+
+/* It was told to end and nothing of it has ended yet: that it is no longer ready says the time of
+ * its deletion already. Mostly the next thing to tell is that it is gone. */
+static bool is_about_to_end(const struct rpod *pod, const struct obj *obj)
+{
+    if (obj->meta.deleted == 0 || pod->told == 0 || pod->stage != RPOD_LIVE)
+        return false;
+    for (uint32_t i = 0; i < pod->n; i++) {
+        struct start_view view;
+        start_view(pod->engine, i, &view);
+        if (!view.is_ending)
+            return false;
+    }
+    time_ms asked_at = obj->meta.deleted - obj->meta.deletion_grace_s * 1000;
+    return control_now(pod->runner->control) - asked_at < LAST_STATUS_MS;
 }
 
 static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *obj)
@@ -344,6 +361,8 @@ static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *
         reconcile_over(runner, pod, obj);
     else if (is_about_to_run(pod))
         control_add_after(runner->control, pod->key, FIRST_STATUS_MS);
+    else if (is_about_to_end(pod, obj))
+        control_add_after(runner->control, pod->key, LAST_STATUS_MS);
     else
         (void)write_status(runner, pod, obj);
 }

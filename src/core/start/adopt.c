@@ -10,7 +10,7 @@ static void place(struct start_ct *ct, enum container_state state)
     start->stats.states[state]++;
     ct->pod->n_alive += container_has_process(state);
     ct->state = state;
-    ct->kept.n_moves = 0;
+    ct->n_moves = 0;
     start_ct_note_move(ct);
     start_ct_touch(ct);
 }
@@ -31,7 +31,7 @@ static void place_running(struct start_ct *ct, const struct start_adopted *was)
      * outage. */
     bool has_readiness = ct->spec.probes[PROBE_READINESS].is_set;
     if (has_readiness && is_started && was->was_ready)
-        ct->probes[PROBE_READINESS].result = PROBE_PASSES;
+        ct->probes[PROBE_READINESS].probe.result = PROBE_PASSES;
     ct->is_ready = is_started && (was->was_ready || !has_readiness);
     start_ct_update_ready(ct);
 }

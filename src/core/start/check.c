@@ -20,9 +20,10 @@ static const char *first_broken(const struct rule *rules, size_t n)
 static bool is_asked(const struct start_ct *ct)
 {
     bool is_any = false;
-    for (int kind = 0; kind < PROBE_KINDS; kind++)
-        is_any =
-            is_any || ct->probes[kind].is_running || probe_due(&ct->probes[kind]) != TIME_NEVER;
+    for (int kind = 0; kind < ct->n_probes; kind++) {
+        const struct probe *probe = &ct->probes[kind].probe;
+        is_any = is_any || probe->is_running || probe_due(probe) != TIME_NEVER;
+    }
     return is_any;
 }
 

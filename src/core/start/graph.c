@@ -23,10 +23,7 @@ void graph_free(struct graph *graph)
         return;
     mem_free(graph->needs_at);
     mem_free(graph->needs);
-    mem_free(graph->dependents_at);
     mem_free(graph->dependents);
-    mem_free(graph->chain);
-    mem_free(graph->order);
     mem_free(graph);
 }
 
@@ -163,10 +160,11 @@ struct graph *graph_new(uint32_t n, graph_edges_fn *edges_of, void *arg, struct 
 {
     struct graph *graph = mem_zalloc(sizeof(*graph));
     graph->n = n;
-    graph->needs_at = mem_zalloc(sizeof(uint32_t) * ((size_t)n + 1));
-    graph->dependents_at = mem_zalloc(sizeof(uint32_t) * ((size_t)n + 1));
-    graph->chain = mem_zalloc(sizeof(uint32_t) * ((size_t)n + 1));
-    graph->order = mem_zalloc(sizeof(uint32_t) * ((size_t)n + 1));
+    size_t each = (size_t)n + 1;
+    graph->needs_at = mem_zalloc(sizeof(uint32_t) * each * 4); /* all four in one block */
+    graph->dependents_at = graph->needs_at + each;
+    graph->chain = graph->dependents_at + each;
+    graph->order = graph->chain + each;
     if (build(graph, edges_of, arg, problem))
         return graph;
     graph_free(graph);

@@ -38,7 +38,9 @@ static bool is_in_order(const struct start_pod_spec *spec)
 
 static const struct start_rule *copy_rules(const struct start_rule *rules, size_t n)
 {
-    struct start_rule *copy = mem_zalloc(sizeof(*copy) * (n + 1));
+    if (n == 0)
+        return NULL;
+    struct start_rule *copy = mem_zalloc(sizeof(*copy) * n);
     for (size_t i = 0; i < n; i++) {
         copy[i] = rules[i];
         copy[i].codes = mem_dup(rules[i].codes, sizeof(int) * rules[i].n_codes);
@@ -70,7 +72,11 @@ static void init_ct(struct start_pod *pod, uint32_t i, const struct start_contai
     heap_node_init(&ct->item.node);
     ct->item.pod = &pod->lines[start_takes_slot(ct)];
     for (int kind = 0; kind < PROBE_KINDS; kind++)
-        ct->probes[kind].due = TIME_NEVER;
+        ct->n_probes = spec->probes[kind].is_set ? PROBE_KINDS : ct->n_probes;
+    if (ct->n_probes > 0)
+        ct->probes = mem_zalloc(sizeof(*ct->probes) * PROBE_KINDS);
+    for (int kind = 0; kind < ct->n_probes; kind++)
+        ct->probes[kind].probe.due = TIME_NEVER;
     pod->start->stats.states[CT_DOWNLOADING]++;
     start_ct_note_move(ct);
 }
@@ -117,7 +123,7 @@ struct start_pod *start_pod_make(struct start *start, const struct start_pod_spe
         pod->deadline_at = now + spec->deadline_ms;
     pod->lines[0].priority = pod->lines[1].priority = spec->priority;
     init_timer(&pod->timer, pod, NULL);
-    pod->cts = mem_zalloc(sizeof(*pod->cts) * (n + 1));
+    pod->cts = mem_zalloc(sizeof(*pod->cts) * n);
     for (uint32_t i = 0; i < n; i++) {
         init_ct(pod, i, &spec->containers[i]);
         pod->n_init += spec->containers[i].role != START_MAIN;
@@ -136,6 +142,7 @@ void start_pod_free(struct start_pod *pod)
             mem_free((void *)spec->rules[r].codes);
         mem_free((void *)spec->rules);
         mem_free((void *)spec->name);
+        mem_free(pod->cts[i].probes);
     }
     graph_free(pod->graph);
     mem_free(pod->cts);
@@ -165,14 +172,11 @@ void start_ct_touch(struct start_ct *ct)
 
 void start_ct_note_move(struct start_ct *ct)
 {
-    struct start_view *kept = &ct->kept;
-    if (kept->n_moves == START_MOVES_KEPT) {
-        kept->n_moves--;
-        memmove(&kept->moves[0], &kept->moves[1], sizeof(kept->moves[0]) * kept->n_moves);
+    if (ct->n_moves == START_MOVES_KEPT) {
+        ct->n_moves--;
+        memmove(&ct->moves[0], &ct->moves[1], sizeof(ct->moves[0]) * ct->n_moves);
     }
-    kept->moves[kept->n_moves].state = ct->state;
-    kept->moves[kept->n_moves].at = ct->since;
-    kept->n_moves++;
+    ct->moves[ct->n_moves++] = (struct start_move){ct->state, ct->since};
 }
 
 static void leave(struct start_ct *ct)

@@ -37,7 +37,7 @@ void start_ct_update_ready(struct start_ct *ct)
 {
     bool is_ready = ct->state == CT_READY && !ct->is_ending;
     if (ct->spec.probes[PROBE_READINESS].is_set)
-        is_ready = is_ready && ct->probes[PROBE_READINESS].result == PROBE_PASSES;
+        is_ready = is_ready && ct->probes[PROBE_READINESS].probe.result == PROBE_PASSES;
     if (ct->is_ready != is_ready) {
         ct->is_ready = is_ready;
         (void)start_effect(ct, FX_READY);
@@ -52,16 +52,18 @@ static void begin_others(struct start_ct *ct)
 {
     bool is_deciding = ct->state == CT_STARTING;
     enum sign sign = sign_of(ct);
-    probe_start(&ct->probes[PROBE_READINESS], &ct->spec.probes[PROBE_READINESS],
+    if (ct->n_probes == 0)
+        return;
+    probe_start(&ct->probes[PROBE_READINESS].probe, &ct->spec.probes[PROBE_READINESS],
                 is_deciding && sign == SIGN_READINESS, ct->started_at);
-    probe_start(&ct->probes[PROBE_LIVENESS], &ct->spec.probes[PROBE_LIVENESS],
+    probe_start(&ct->probes[PROBE_LIVENESS].probe, &ct->spec.probes[PROBE_LIVENESS],
                 is_deciding && sign == SIGN_LIVENESS, ct->started_at);
 }
 
 void start_ct_begin_probes(struct start_ct *ct)
 {
     if (ct->state == CT_STARTING && sign_of(ct) == SIGN_STARTUP)
-        probe_start(&ct->probes[PROBE_STARTUP], &ct->spec.probes[PROBE_STARTUP], true,
+        probe_start(&ct->probes[PROBE_STARTUP].probe, &ct->spec.probes[PROBE_STARTUP], true,
                     ct->started_at);
     else
         begin_others(ct);
@@ -70,9 +72,9 @@ void start_ct_begin_probes(struct start_ct *ct)
 
 void start_ct_stop_probes(struct start_ct *ct)
 {
-    for (int kind = 0; kind < PROBE_KINDS; kind++) {
-        probe_stop(&ct->probes[kind]);
-        ct->tickets[kind] = 0;
+    for (int kind = 0; kind < ct->n_probes; kind++) {
+        probe_stop(&ct->probes[kind].probe);
+        ct->probes[kind].ticket = 0;
     }
     start_ct_touch(ct);
 }
@@ -82,11 +84,11 @@ static void ask(struct start_ct *ct, enum start_probe_kind kind)
     struct start *start = ct->pod->start;
     uint64_t ticket = ++start->next_ticket << (TICKET_INDEX_BITS + 2);
     assert(ct->index < 1u << TICKET_INDEX_BITS);
-    ct->tickets[kind] = ticket | (uint64_t)ct->index << 2 | (uint64_t)kind;
-    probe_asked(&ct->probes[kind]);
+    ct->probes[kind].ticket = ticket | (uint64_t)ct->index << 2 | (uint64_t)kind;
+    probe_asked(&ct->probes[kind].probe);
     struct start_effect *effect = start_effect(ct, FX_PROBE);
     effect->probe = kind;
-    effect->ticket = ct->tickets[kind];
+    effect->ticket = ct->probes[kind].ticket;
 }
 
 /* ---- the start is over ---- */
@@ -99,7 +101,7 @@ static void become_ready(struct start_ct *ct)
     ct->ready_at = ct->pod->start->now;
     ct->timeout_at = TIME_NEVER;
     if (sign_of(ct) == SIGN_STARTUP) {
-        probe_stop(&ct->probes[PROBE_STARTUP]);
+        probe_stop(&ct->probes[PROBE_STARTUP].probe);
         begin_others(ct);
     }
     start_ct_update_ready(ct);
@@ -148,7 +150,7 @@ void start_notified_ready(struct start *start, struct start_pod *pod, uint32_t c
 
 static void on_startup(struct start_ct *ct)
 {
-    struct probe *probe = &ct->probes[PROBE_STARTUP];
+    struct probe *probe = &ct->probes[PROBE_STARTUP].probe;
     if (probe->result == PROBE_PASSES)
         become_ready(ct);
     else
@@ -157,7 +159,7 @@ static void on_startup(struct start_ct *ct)
 
 static void on_readiness(struct start_ct *ct)
 {
-    if (ct->probes[PROBE_READINESS].result == PROBE_PASSES)
+    if (ct->probes[PROBE_READINESS].probe.result == PROBE_PASSES)
         become_ready(ct);
     start_ct_update_ready(ct);
     start_ct_spread(ct);
@@ -166,7 +168,7 @@ static void on_readiness(struct start_ct *ct)
 /* Where liveness is all there is, failures before the first success only mean: not yet. */
 static void on_liveness(struct start_ct *ct)
 {
-    struct probe *probe = &ct->probes[PROBE_LIVENESS];
+    struct probe *probe = &ct->probes[PROBE_LIVENESS].probe;
     bool is_deciding = ct->state == CT_STARTING && sign_of(ct) == SIGN_LIVENESS;
     if (probe->result == PROBE_FAILS && !is_deciding)
         start_ct_unfit(ct, WHY_LIVENESS_PROBE, probe->settings.grace_ms);
@@ -180,11 +182,11 @@ void start_answer(struct start *start, struct start_pod *pod, uint64_t ticket, b
     uint32_t index = (uint32_t)(ticket >> 2) & ((1u << TICKET_INDEX_BITS) - 1);
     unsigned kind = (unsigned)(ticket & 3);
     start->now = now > start->now ? now : start->now;
-    if (index >= pod->n || kind >= PROBE_KINDS || pod->cts[index].tickets[kind] != ticket)
+    struct start_ct *ct = index < pod->n ? &pod->cts[index] : NULL;
+    if (ct == NULL || (int)kind >= ct->n_probes || ct->probes[kind].ticket != ticket)
         return;
-    struct start_ct *ct = &pod->cts[index];
-    ct->tickets[kind] = 0;
-    bool is_changed = probe_answer(&ct->probes[kind], is_ok, start->now);
+    ct->probes[kind].ticket = 0;
+    bool is_changed = probe_answer(&ct->probes[kind].probe, is_ok, start->now);
     if (is_changed && kind == PROBE_STARTUP)
         on_startup(ct);
     else if (is_changed && kind == PROBE_READINESS)
@@ -249,8 +251,8 @@ static time_ms sooner(time_ms a, time_ms b)
 time_ms start_ct_deadline(const struct start_ct *ct)
 {
     time_ms at = sooner(sooner(ct->again_at, ct->kill_at), timeout_at(ct));
-    for (int kind = 0; kind < PROBE_KINDS; kind++)
-        at = sooner(at, probe_due(&ct->probes[kind]));
+    for (int kind = 0; kind < ct->n_probes; kind++)
+        at = sooner(at, probe_due(&ct->probes[kind].probe));
     return at;
 }
 
@@ -263,8 +265,8 @@ void start_ct_on_timer(struct start_ct *ct)
     }
     if (ct->kill_at <= now)
         start_ct_kill(ct, ct->ending_why);
-    for (int kind = 0; kind < PROBE_KINDS; kind++)
-        if (probe_due(&ct->probes[kind]) <= now)
+    for (int kind = 0; kind < ct->n_probes; kind++)
+        if (probe_due(&ct->probes[kind].probe) <= now)
             ask(ct, (enum start_probe_kind)kind);
     if (ct->again_at <= now)
         start_ct_again(ct);

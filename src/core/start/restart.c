@@ -122,11 +122,11 @@ static void keep_last(struct start_ct *ct)
 {
     if (!ct->has_exited)
         return;
-    ct->kept.last.generation = ct->generation;
-    ct->kept.last.exit_code = ct->exit_code;
-    ct->kept.last.why = ct->why;
-    ct->kept.last.started_at = ct->started_at;
-    ct->kept.last.ended_at = ct->ended_at;
+    ct->last = (struct start_end){.generation = ct->generation,
+                                  .exit_code = ct->exit_code,
+                                  .why = ct->why,
+                                  .started_at = ct->started_at,
+                                  .ended_at = ct->ended_at};
 }
 
 void start_ct_again(struct start_ct *ct)
@@ -138,7 +138,7 @@ void start_ct_again(struct start_ct *ct)
     ct->why = WHY_NONE;
     ct->started_at = ct->ready_at = ct->ended_at = 0;
     ct->again_at = TIME_NEVER;
-    ct->kept.n_moves = 0;
+    ct->n_moves = 0;
     start_ct_set_final(ct, false);
     start_ct_move(ct, CE_AGAIN);
     start_ct_update_ready(ct);

@@ -174,6 +174,16 @@ enum start_reason { /* why a container waits or why it ended */
                     WHY_EXIT, /* it ended by itself */
 };
 #define START_MOVES_KEPT 8
+struct start_move {
+    enum container_state state;
+    time_ms at;
+};
+struct start_end { /* how a generation ended */
+    uint32_t generation;
+    int exit_code;
+    enum start_reason why;
+    time_ms started_at, ended_at;
+};
 struct start_view {
     const char *name;
     enum start_role role;
@@ -192,17 +202,9 @@ struct start_view {
     time_ms since;                          /* when `state` was entered */
     time_ms started_at, ready_at, ended_at; /* of this generation; 0: not */
     int exit_code;
-    struct { /* how the generation before ended; generation 0: there was none */
-        uint32_t generation;
-        int exit_code;
-        enum start_reason why;
-        time_ms started_at, ended_at;
-    } last;
-    size_t n_moves; /* of this generation, oldest first */
-    struct {
-        enum container_state state;
-        time_ms at;
-    } moves[START_MOVES_KEPT];
+    struct start_end last;                  /* generation 0: there was none */
+    size_t n_moves;                         /* of this generation, oldest first */
+    struct start_move moves[START_MOVES_KEPT];
 };
 void start_view(const struct start_pod *pod, uint32_t container, struct start_view *ret_view);
 enum start_phase start_pod_phase(const struct start_pod *pod);

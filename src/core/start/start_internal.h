@@ -19,6 +19,11 @@ struct start_timer {
     struct start_ct *ct; /* NULL: the pod's own */
 };
 
+struct asked { /* one probe of a container */
+    struct probe probe;
+    uint64_t ticket; /* of the question that is out; 0: none */
+};
+
 struct start_ct {
     struct start_pod *pod;
     uint32_t index;
@@ -47,10 +52,13 @@ struct start_ct {
     struct line_item item;
     uint32_t watched; /* the need that was unmet when last looked at: look there first */
     uint32_t waiters; /* while the pod ends: dependents that still run */
-    struct probe probes[PROBE_KINDS];
-    uint64_t tickets[PROBE_KINDS];
+    /* Most containers have no probe at all: then there is no room for any. */
+    int n_probes; /* PROBE_KINDS, or 0 */
+    struct asked *probes;
 
-    struct start_view kept; /* .last and .moves only */
+    struct start_end last; /* how the generation before ended */
+    uint8_t n_moves;       /* of this generation */
+    struct start_move moves[START_MOVES_KEPT];
 };
 
 enum start_want { WANT_RUN, WANT_FINISH, WANT_STOP }; /* FINISH: it came to its own end */

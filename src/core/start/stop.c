@@ -127,10 +127,13 @@ void start_pod_end(struct start_pod *pod, enum start_want want, time_ms grace_ms
     bool is_first = pod->want == WANT_RUN;
     bool is_killed = !is_first && pod->kill_at == TIME_NEVER; /* nothing is left to hurry */
     time_ms kill_at = now + (grace_ms > 0 ? grace_ms : 0);
+    bool is_sooner = is_first || (!is_killed && kill_at < pod->kill_at);
+    if (!is_sooner && want <= pod->want)
+        return; /* else a host that asks whenever something changes would go round for ever */
     if (want > pod->want)
         pod->want = want;
     start_pod_touch(pod);
-    if (is_first || (!is_killed && kill_at < pod->kill_at))
+    if (is_sooner)
         pod->kill_at = kill_at;
     if (is_first)
         begin_to_end(pod);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/start/start_internal.h"
 #include <assert.h>
+#include <string.h>
 
 static void view_needs(const struct start_ct *ct, struct start_view *view)
 {
@@ -73,7 +74,8 @@ void start_view(const struct start_pod *pod, uint32_t container, struct start_vi
 {
     assert(container < pod->n);
     const struct start_ct *ct = &pod->cts[container];
-    *ret_view = ct->kept;
+    *ret_view = (struct start_view){.last = ct->last, .n_moves = ct->n_moves};
+    memcpy(ret_view->moves, ct->moves, ct->n_moves * sizeof(ct->moves[0]));
     ret_view->name = ct->spec.name;
     ret_view->role = ct->spec.role;
     ret_view->state = ct->state;

@@ -83,6 +83,27 @@ static void test_no_grace(void **state)
     kit_close(&kit);
 }
 
+/* A host that asks on every change must come to rest. */
+static void test_asked_again_it_says_nothing_new(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct start_effect effect;
+    kit_open(&kit, 0);
+    add(&kit, MAIN("a"));
+    bring_up(&kit, "a");
+    stop(&kit, 30 * SECOND);
+    expect(&kit, "a unready, term a1 30000");
+    passes(&kit, 2 * SECOND);
+    stop(&kit, 28 * SECOND);
+    assert_false(start_next(kit.start, &effect));
+    stop(&kit, 40 * SECOND);
+    assert_false(start_next(kit.start, &effect));
+    stop(&kit, 1 * SECOND);
+    assert_true(start_next(kit.start, &effect)); /* this one hurries it */
+    kit_close(&kit);
+}
+
 static void test_asked_again_it_hurries(void **state)
 {
     (void)state;
@@ -373,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_reverse_order_of_dependencies),
         cmocka_unit_test(test_grace_ends_in_a_kill_for_all),
         cmocka_unit_test(test_no_grace),
+        cmocka_unit_test(test_asked_again_it_says_nothing_new),
         cmocka_unit_test(test_asked_again_it_hurries),
         cmocka_unit_test(test_stop_while_waiting_is_immediate),
         cmocka_unit_test(test_stop_while_starting),
