@@ -15,6 +15,10 @@
 /* Past versions are kept for those who resume, but not at any price. */
 #define KEY_BYTES_USUAL 120
 #define WINDOW_BYTES_MAX ((size_t)32 << 20)
+/* The latest changes stay as they are: whoever is behind is behind by few, and those who work with
+ * a version that was replaced let it go soon. Of older ones, versions that only we hold are
+ * frozen. */
+#define WARM_CHANGES 512
 
 struct watch_list { /* all watches with the same filter */
     char *key;
@@ -42,6 +46,7 @@ struct feed {
     size_t cap;
     size_t start;
     size_t len;
+    size_t cold;  /* of these, from the first on: past the time when they are frozen */
     size_t bytes; /* of the versions in the window */
     uint64_t oldest;
     uint64_t latest;
@@ -217,8 +222,60 @@ static void walk_end(struct feed *feed)
 static size_t weight(const struct change *change)
 {
     const struct obj *obj = change->obj;
+    if (obj->doc == NULL)
+        return sizeof(*obj) + obj->json->len;
     return sizeof(*obj) + 2 * obj->json->len +
            yyjson_doc_get_val_count(obj->doc) * sizeof(yyjson_val);
+}
+
+/* Index of the first change behind the revision. */
+static size_t ring_search(const struct feed *feed, uint64_t after_revision)
+{
+    size_t low = 0, high = feed->len;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (feed->ring[(feed->start + mid) % feed->cap].revision > after_revision)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+/* The change that brought this version, if it is still known. */
+static struct change *bringer(const struct feed *feed, const struct obj *obj)
+{
+    size_t i = ring_search(feed, obj->revision - 1);
+    struct change *change = &feed->ring[(feed->start + i) % feed->cap];
+    return i < feed->len && change->obj == obj ? change : NULL;
+}
+
+static void freeze(struct feed *feed, struct obj *obj, size_t others)
+{
+    struct change *change = bringer(feed, obj);
+    if (obj->doc == NULL || obj->refs != others + (change != NULL))
+        return; /* somebody else has it */
+    feed->bytes -= change != NULL ? weight(change) : 0;
+    obj_freeze(obj);
+    feed->bytes += change != NULL ? weight(change) : 0;
+}
+
+static void thaw(struct feed *feed, struct obj *obj)
+{
+    struct change *change = obj->doc == NULL ? bringer(feed, obj) : NULL;
+    feed->bytes -= change != NULL ? weight(change) : 0;
+    obj_thaw(obj);
+    feed->bytes += change != NULL ? weight(change) : 0;
+}
+
+/* A version is past once a later change has it as the old one, or when it was a deletion. */
+static void chill(struct feed *feed, struct change *change)
+{
+    buf_unref(take_ptr(change->as_json));
+    if (change->old != NULL && change->old != change->obj)
+        freeze(feed, change->old, 1);
+    if (change->type == CHANGE_DELETED)
+        freeze(feed, change->obj, 0);
 }
 
 static void ring_drop_first(struct feed *feed)
@@ -229,6 +286,7 @@ static void ring_drop_first(struct feed *feed)
     change_done(first);
     feed->start = (feed->start + 1) % feed->cap;
     feed->len--;
+    feed->cold -= feed->cold > 0;
 }
 
 static struct change *ring_push(struct feed *feed, struct change change)
@@ -238,6 +296,8 @@ static struct change *ring_push(struct feed *feed, struct change change)
         ring_drop_first(feed);
     struct change *slot = &feed->ring[(feed->start + feed->len++) % feed->cap];
     *slot = change;
+    for (; feed->len - feed->cold > WARM_CHANGES; feed->cold++)
+        chill(feed, &feed->ring[(feed->start + feed->cold) % feed->cap]);
     return slot;
 }
 
@@ -297,18 +357,18 @@ static bool watch_wants(const struct watch *watch, const struct obj *obj)
     return watch->name == NULL || strcmp(watch->name, obj->meta.name) == 0;
 }
 
-/* Index of the first change behind the revision. */
-static size_t ring_search(const struct feed *feed, uint64_t after_revision)
+static void replay_one(struct watch *watch, struct change *change, bool is_cold)
 {
-    size_t low = 0, high = feed->len;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (feed->ring[(feed->start + mid) % feed->cap].revision > after_revision)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
+    struct feed *feed = watch->feed;
+    if (watch->kind != NULL && watch->kind != change->obj->kind)
+        return;
+    thaw(feed, change->obj);
+    if (change->old != NULL)
+        thaw(feed, change->old);
+    if (watch_wants(watch, change->obj))
+        watch->fn(watch->arg, change);
+    if (is_cold)
+        chill(feed, change);
 }
 
 int feed_replay(struct watch *watch, uint64_t after_revision)
@@ -319,8 +379,7 @@ int feed_replay(struct watch *watch, uint64_t after_revision)
     feed->walks++;
     for (size_t i = ring_search(feed, after_revision); i < feed->len && !watch->is_closed; i++) {
         struct change *change = &feed->ring[(feed->start + i) % feed->cap];
-        if (watch_wants(watch, change->obj))
-            watch->fn(watch->arg, change);
+        replay_one(watch, change, i < feed->cold);
     }
     walk_end(feed);
     return 0;

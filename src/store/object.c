@@ -68,6 +68,25 @@ void obj_unref(struct obj *obj)
     mem_free(obj);
 }
 
+void obj_freeze(struct obj *obj)
+{
+    yyjson_doc_free(obj->doc);
+    obj->doc = NULL;
+    obj->root = NULL;
+    obj->meta = (struct meta){0};
+}
+
+void obj_thaw(struct obj *obj)
+{
+    if (obj->doc != NULL)
+        return;
+    int r = json_parse((struct sv){obj->json->data, obj->json->len}, &obj->doc, NULL);
+    assert(r == 0); /* we have written it */
+    (void)r;
+    obj->root = yyjson_doc_get_root(obj->doc);
+    view_decode(&TYPE_OBJECT_META, yyjson_obj_get(obj->root, "metadata"), &obj->meta);
+}
+
 void obj_unref_scoped(struct obj **obj)
 {
     obj_unref(*obj);

@@ -28,6 +28,10 @@ struct obj *obj_load(const struct kind *kind, struct sv json, uint64_t revision)
 struct obj *obj_ref(struct obj *obj);
 void obj_unref(struct obj *obj); /* NULL is fine */
 void obj_unref_scoped(struct obj **obj);
+/* Bytes without a view: a third of the memory, for versions that nobody looks at. Only whoever
+ * holds every reference may do that, and must thaw it before anybody else sees it again. */
+void obj_freeze(struct obj *obj);
+void obj_thaw(struct obj *obj); /* nothing to do for one that has its view */
 #define scoped_obj __attribute__((cleanup(obj_unref_scoped))) struct obj
 
 const char *obj_namespace(const struct obj *obj); /* "" for cluster-scoped */

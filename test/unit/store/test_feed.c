@@ -140,6 +140,51 @@ static void test_window_of_large_objects(void **state)
     feed_free(feed);
 }
 
+static void hear_views(void *arg, struct change *change)
+{
+    size_t *heard = arg;
+    assert_string_equal(change->obj->meta.name, "x");
+    assert_string_equal(json_str_at(change->obj->root, "metadata.namespace"), "a");
+    if (change->old != NULL)
+        assert_string_equal(change->old->meta.name, "x");
+    (*heard)++;
+}
+
+/* Versions that only the window holds lose their views; nobody who resumes can tell. */
+static void test_old_versions_are_frozen(void **state)
+{
+    (void)state;
+    enum { VERSIONS = 1500 };
+    struct feed *feed = feed_new(2 * VERSIONS);
+    struct obj *versions[VERSIONS] = {0};
+    for (size_t i = 0; i < VERSIONS; i++) {
+        versions[i] = thing(&KIND_POD, "a", "x", i + 1);
+        struct obj *old = i > 0 ? versions[i - 1] : NULL;
+        enum change_type type = i == 0      ? CHANGE_ADDED
+                                : i == 700 ? CHANGE_DELETED
+                                : i == 701 ? CHANGE_ADDED
+                                           : CHANGE_MODIFIED;
+        feed_publish(feed, type, versions[i], i == 701 ? NULL : old);
+        if (i > 0 && i != 10)
+            obj_unref(versions[i - 1]); /* the window has it */
+    }
+    assert_null(versions[0]->doc);
+    assert_null(versions[700]->doc); /* a deletion has no successor */
+    assert_non_null(versions[9]->doc); /* somebody still has it */
+    assert_non_null(versions[VERSIONS - 2]->doc);
+    size_t heard = 0;
+    struct watch *watch =
+        feed_watch(feed, (struct watch_filter){&KIND_POD, "a", "x"}, hear_views, &heard);
+    assert_int_equal(feed_replay(watch, 0), 0);
+    assert_int_equal(heard, VERSIONS);
+    assert_null(versions[0]->doc); /* again */
+    assert_null(versions[700]->doc);
+    feed_unwatch(watch);
+    obj_unref(versions[9]);
+    obj_unref(versions[VERSIONS - 1]);
+    feed_free(feed);
+}
+
 static void test_revisions_may_have_gaps(void **state)
 {
     (void)state;
@@ -226,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_window_of_large_objects),
+        cmocka_unit_test(test_old_versions_are_frozen),
         cmocka_unit_test(test_revisions_may_have_gaps),
         cmocka_unit_test(test_close_from_a_callback),
         cmocka_unit_test(test_open_from_a_callback),
