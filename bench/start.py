@@ -18,10 +18,11 @@ import time
 
 SECTION_S = 90        # on a quiet machine: one round of everything, then more of the first kind
 STARTS_PER_CORE = 32  # 64 on two cores
-ALU_MS, MEM_MS, MIX_MS = 200, 150, 100
-SHORT_MS = 100        # a start while the ready service is watched
+ALU_MS, MEM_MS, MIX_MS = 150, 150, 100
+SHORT_MS = 60         # a start while the ready service is watched
 CALL_MS = 1
-ALONE = 6
+LATE_MS = 200         # a start where time-outs strike
+ALONE = 5
 TIMEOUT_S = 3
 LIVELOCK_S = 15
 OTHERS_MAX = 0.06     # of all CPU; a round in which others use more is left out when it can be
@@ -31,15 +32,15 @@ PODS = "/api/v1/namespaces/default/pods"
 CONFIGS = "/apis/muster.dev/v1alpha1/nodeconfigs"
 UNLIMITED = {"maxStartingContainersPerCore": 1000}
 HEADER = """
-Starts: {n} workers on {cores} cores, each busy until it says READY=1. ALU: {alu} ms of arithmetic; MEM: 16 MB
-of fresh memory and random reads; MIX ({n_mix} workers): {mix} ms of CPU and 300 ms of waiting. Ready: seconds
+Starts: {n} workers on {cores} cores, each busy until it says READY=1. ALU: {alu} ms of arithmetic; MEM ({half}): 16 MB
+of fresh memory and random reads; MIX ({half}): {mix} ms of CPU and 300 ms of waiting. Ready: seconds
 after the node was let loose. Own: from main() to READY=1, by the worker's clock; node: from starting to
 ready in the pod's status; gap: from READY=1 to main() of the one that waited for that slot."""
 LATENCY_HEADER = """
 A ready service is called every 10 ms and works 1 ms, while {n} workers ({short} ms of arithmetic) start. How long
 after it was due a call was answered, in ms:"""
 LIVELOCK_HEADER = """
-{n} ALU starts with a start time-out of {timeout} s; who is too late is killed and starts again at once:"""
+{n} starts of {late} ms of arithmetic with a start time-out of {timeout} s; who is too late is killed and starts again at once:"""
 
 
 class Unix(http.client.HTTPConnection):
@@ -99,13 +100,12 @@ class Node:
                      "terminationGracePeriodSeconds": 1}})
 
     def containers(self):
-        return [(pod["metadata"]["name"], status)
-                for pod in json.loads(self.call("GET", PODS))["items"]
+        return [status for pod in json.loads(self.call("GET", PODS))["items"]
                 for status in pod.get("status", {}).get("containerStatuses", [])]
 
     def wait_state(self, state, count):
         until = time.monotonic() + RUN_LIMIT_S
-        while sum(s.get("lifecycle", {}).get("state") == state for _, s in self.containers()) < count:
+        while sum(s.get("lifecycle", {}).get("state") == state for s in self.containers()) < count:
             if time.monotonic() > until:
                 raise self.kit.Skipped(f"pods did not become {state}")
             time.sleep(0.02)
@@ -207,20 +207,21 @@ class Starts:
         while len(node.ready_lines()) < count and time.monotonic() < until:
             time.sleep(0.05)
 
-    def run(self, kind, ms, count, throttling):
+    def run(self, kind, ms, count, throttling, is_one_pod=False):
         """One round: the times of all workers and who else used the CPU meanwhile."""
         if self.kit.time_is_up():
             raise self.kit.Skipped("no time left")
         with self.node() as node:
             node.configure({"maxStarting": 0})
-            self.create(node, kind, ms, count)
+            self.create(node, kind, ms, count, is_one_pod)
             meter = Meter(self.kit, node)
             begin = time.monotonic_ns()
             node.configure(throttling)
             self.wait_lines(node, count)
             meter.stop()
             node.wait_state("ready", count)
-            lines, statuses = node.ready_lines(), dict(node.containers())
+            lines = node.ready_lines()
+            statuses = {status["name"]: status for status in node.containers()}
         if len(lines) < count:
             raise self.kit.Skipped(f"{count - len(lines)} workers did not get ready")
         return self.judge(lines, statuses, begin, meter)
@@ -289,13 +290,11 @@ def measure_kind(s, kind, ms, count):
 def more_rounds(s, count):
     """As many as there is time for, the two that the bar compares turn by turn; three are enough."""
     rounds = s.figures["alu"]
-    while len(rounds["none"]) < 3:
-        begin = time.monotonic()
+    took = sum(rounds[what][0]["ready_s"][-1] for what in rounds)
+    while len(rounds["none"]) < 3 and s.left() > took:
         for what, throttling, _ in WAYS[::2]:
             rounds[what].append(s.run("alu", ALU_MS, count, throttling))
         rounds["alone"].append(s.run("alu", ALU_MS, ALONE, {"maxStarting": 1}))
-        if s.left() < time.monotonic() - begin:
-            break
 
 
 def left_to_us(rounds):
@@ -316,7 +315,7 @@ def start_rows(s):
         others = max(one["others"] for one in capped + free)
         corrected = "" if others <= OTHERS_MAX else (
             f" (others took {others:.0%}; without them {left_to_us(capped) / left_to_us(free):.3f} x)")
-        name = f"{s.n} {kind.upper()} starts, 1 a core"
+        name = f"{len(free[0]['ready_s'])} {kind.upper()} starts, 1 a core"
         kit.row(f"{name}: last ready", f"{middle(capped, 1):.2f} s",
                 f"all at once {middle(free, 1):.2f} s: {ratio:.3f} x{corrected}", "<= 1.02 x",
                 kit.verdict(ratio, 1.02, True))
@@ -325,9 +324,9 @@ def start_rows(s):
 
 
 def measure_starts(s):
-    n_mix = s.n // 2
-    s.text.append(HEADER.format(n=s.n, cores=s.cores, alu=ALU_MS, mix=MIX_MS, n_mix=n_mix))
-    for kind, ms, count in (("alu", ALU_MS, s.n), ("mem", MEM_MS, s.n), ("mix", MIX_MS, n_mix)):
+    half = s.n // 2
+    s.text.append(HEADER.format(n=s.n, cores=s.cores, alu=ALU_MS, mix=MIX_MS, half=half))
+    for kind, ms, count in (("alu", ALU_MS, s.n), ("mem", MEM_MS, half), ("mix", MIX_MS, half)):
         s.kit.attempt(f"{kind.upper()} starts", measure_kind, s, kind, ms, count)
 
 
@@ -411,17 +410,20 @@ def measure_livelock(s):
     for what, throttling, _ in WAYS[::2]:
         with s.node() as node:
             pause = {"initial": "10ms", "max": "10ms"}
-            node.configure({"maxStarting": 0}, restartBackoff=pause)
-            s.create(node, "alu", ALU_MS, s.n)
+            timeout = {"startTimeout": f"{TIMEOUT_S}s"}
+            node.configure({"maxStarting": 0, **timeout}, restartBackoff=pause)
+            s.create(node, "alu", LATE_MS, s.n)
             begin = time.monotonic()
-            node.configure({**throttling, "startTimeout": f"{TIMEOUT_S}s"}, restartBackoff=pause)
+            node.configure({**throttling, **timeout}, restartBackoff=pause)
             s.wait_lines(node, s.n, LIVELOCK_S)
             took = time.monotonic() - begin
-            ready = sum(status["ready"] for _, status in node.containers())
+            if len(node.ready_lines()) == s.n:
+                node.wait_state("ready", s.n)  # said so, and heard
+            ready = sum(status["ready"] for status in node.containers())
             killed = node.timeouts()
         s.figures["livelock"][what] = {"ready": ready, "killed": killed, "seconds": took}
         table.append((what, f"{ready} of {s.n}", f"{took:.1f}", str(killed)))
-    s.text.append(LIVELOCK_HEADER.format(n=s.n, timeout=TIMEOUT_S))
+    s.text.append(LIVELOCK_HEADER.format(n=s.n, late=LATE_MS, timeout=TIMEOUT_S))
     s.text.extend(s.kit.table_lines([("cap", "ready", "after s", "starts killed")] + table))
 
 

@@ -32,7 +32,8 @@ static void check_settings(yyjson_mut_doc *doc)
     const double percents[] = {gate->max_cpu, gate->max_io, gate->max_pressure};
     for (size_t i = 0; i < ARRAY_LEN(percents); i++)
         assert(percents[i] >= GATE_OFF && percents[i] <= 100);
-    assert(gate->burst >= 1 && gate->cpu_window_ms >= 1000 && settings.start_timeout_ms >= 1000);
+    assert(gate->burst >= 1 && gate->cpu_window_ms >= 1000 &&
+           settings.start.start_timeout_ms >= 1000);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

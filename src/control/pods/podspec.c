@@ -93,7 +93,6 @@ static uint32_t index_of(const struct obj *pod, const char *name)
 struct reading {
     struct arena *arena;
     const struct obj *pod;
-    const struct node_settings *settings;
     struct podnotes notes;
 };
 
@@ -122,10 +121,10 @@ void podspec_notify(const struct obj *pod, const char *container, bool *ret_want
     *ret_watchdog_ms = ms;
 }
 
-static time_ms start_timeout(yyjson_val *container, const struct node_settings *settings)
+static time_ms start_timeout(yyjson_val *container)
 {
     const char *own = json_str_at(container, "startTimeout");
-    time_ms ms = settings->start_timeout_ms;
+    time_ms ms = START_TIMEOUT_USUAL;
     if (own != NULL)
         (void)duration_parse(sv_of(own), &ms, NULL); /* was validated */
     return ms;
@@ -147,7 +146,7 @@ static void read_container(struct reading *reading, size_t i, struct start_conta
     out->has_notify = podnotes_notifies(pod->root, out->name);
     out->has_pre_stop = json_at(container, "lifecycle.preStop") != NULL;
     out->policy = policy;
-    out->start_timeout_ms = start_timeout(container, reading->settings);
+    out->start_timeout_ms = start_timeout(container);
     read_rules(reading->arena, json_at(container, "restartPolicyRules"), out);
     read_needs(reading, container, out);
     read_probe(json_at(container, "startupProbe"), &out->probes[PROBE_STARTUP]);
@@ -155,12 +154,11 @@ static void read_container(struct reading *reading, size_t i, struct start_conta
     read_probe(json_at(container, "livenessProbe"), &out->probes[PROBE_LIVENESS]);
 }
 
-void podspec_read(struct arena *arena, const struct obj *pod, const struct node_settings *settings,
-                  struct start_pod_spec *ret_spec)
+void podspec_read(struct arena *arena, const struct obj *pod, struct start_pod_spec *ret_spec)
 {
     size_t n = podspec_count(pod);
     struct start_container_spec *containers = arena_alloc(arena, n * sizeof(*containers));
-    struct reading reading = {.arena = arena, .pod = pod, .settings = settings};
+    struct reading reading = {.arena = arena, .pod = pod};
     podnotes_open(&reading.notes, pod->root);
     for (size_t i = 0; i < n; i++)
         read_container(&reading, i, &containers[i]);

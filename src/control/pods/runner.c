@@ -182,7 +182,7 @@ static void take_in(struct runner *runner, struct rpod *pod)
         return;
     }
     struct start_pod_spec spec = {0};
-    podspec_read(&runner->arena, pod->obj, &runner->settings, &spec);
+    podspec_read(&runner->arena, pod->obj, &spec);
     spec.host = pod;
     if (spec.deadline_ms > 0) {
         time_ms used = runner_wall(runner, control_steady(runner->control)) - pod->started_at;

@@ -82,8 +82,7 @@ static inline time_ms runner_wall(const struct runner *runner, time_ms steady)
 }
 
 /* podspec.c: from the object to what the engine wants; lives in the arena. */
-void podspec_read(struct arena *arena, const struct obj *pod, const struct node_settings *settings,
-                  struct start_pod_spec *ret_spec);
+void podspec_read(struct arena *arena, const struct obj *pod, struct start_pod_spec *ret_spec);
 /* Annotations muster.dev/notify and muster.dev/watchdog. */
 void podspec_notify(const struct obj *pod, const char *container, bool *ret_wants,
                     time_ms *ret_watchdog_ms);

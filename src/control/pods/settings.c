@@ -3,12 +3,9 @@
 #include "base/quantity.h"
 #include "model/percent.h"
 
-#define MINUTE_MS 60000
-
 void node_settings_default(struct node_settings *settings, double cores)
 {
     *settings = (struct node_settings){
-        .start_timeout_ms = 5 * MINUTE_MS,
         .starting_weight = 0.25,
         .log_bytes = 10 << 20,
         .log_files = 5,
@@ -97,7 +94,7 @@ static const struct {
     {"spec.throttling.cpuWindow", put_span, AT(start.gate.cpu_window_ms)},
     {"spec.throttling.ioWindow", put_span, AT(start.gate.io_window_ms)},
     {"spec.throttling.pressureWindow", put_span, AT(start.gate.pressure_window_ms)},
-    {"spec.throttling.startTimeout", put_span, AT(start_timeout_ms)},
+    {"spec.throttling.startTimeout", put_span, AT(start.start_timeout_ms)},
     {"spec.startingWeight", put_number, AT(starting_weight)},
     {"spec.restartBackoff.initial", put_span, AT(start.backoff_first_ms)},
     {"spec.restartBackoff.max", put_span, AT(start.backoff_max_ms)},
@@ -147,13 +144,14 @@ static bool same_start(const struct start_settings *a, const struct start_settin
            x->max_pressure == y->max_pressure && x->max_load == y->max_load &&
            x->cpu_window_ms == y->cpu_window_ms && x->io_window_ms == y->io_window_ms &&
            x->pressure_window_ms == y->pressure_window_ms &&
+           a->start_timeout_ms == b->start_timeout_ms &&
            a->backoff_first_ms == b->backoff_first_ms && a->backoff_max_ms == b->backoff_max_ms &&
            a->backoff_reset_ms == b->backoff_reset_ms;
 }
 
 bool node_settings_same(const struct node_settings *a, const struct node_settings *b)
 {
-    return same_start(&a->start, &b->start) && a->start_timeout_ms == b->start_timeout_ms &&
-           a->starting_weight == b->starting_weight && a->log_bytes == b->log_bytes &&
-           a->log_files == b->log_files && a->ignore_images == b->ignore_images;
+    return same_start(&a->start, &b->start) && a->starting_weight == b->starting_weight &&
+           a->log_bytes == b->log_bytes && a->log_files == b->log_files &&
+           a->ignore_images == b->ignore_images;
 }

@@ -6,8 +6,7 @@
 /* What a node's NodeConfig says, in the units of those who use it. */
 struct node_settings {
     struct start_settings start;
-    time_ms start_timeout_ms; /* of containers that do not say so themselves */
-    double starting_weight;   /* share of the CPU while a pod starts, part of its usual one */
+    double starting_weight; /* share of the CPU while a pod starts, part of its usual one */
     int64_t log_bytes;
     int log_files;
     bool ignore_images; /* a container with an image may run as a plain process */

@@ -214,9 +214,11 @@ void start_unhealthy(struct start *start, struct start_pod *pod, uint32_t contai
 void start_ct_arm_timeout(struct start_ct *ct)
 {
     struct start *start = ct->pod->start;
+    time_ms timeout = ct->spec.start_timeout_ms;
+    if (timeout == START_TIMEOUT_USUAL)
+        timeout = start->settings.start_timeout_ms;
     ct->timeout_lag = start->lag;
-    ct->timeout_at =
-        ct->spec.start_timeout_ms > 0 ? start->now + ct->spec.start_timeout_ms : TIME_NEVER;
+    ct->timeout_at = timeout > 0 ? start->now + timeout : TIME_NEVER;
     start_ct_touch(ct);
 }
 

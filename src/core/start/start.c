@@ -14,8 +14,10 @@
 
 void start_settings_default(struct start_settings *settings, double cores)
 {
-    *settings = (struct start_settings){
-        .backoff_first_ms = 10000, .backoff_max_ms = 300000, .backoff_reset_ms = 600000};
+    *settings = (struct start_settings){.start_timeout_ms = 300000,
+                                        .backoff_first_ms = 10000,
+                                        .backoff_max_ms = 300000,
+                                        .backoff_reset_ms = 600000};
     gate_settings_default(&settings->gate, cores);
 }
 

@@ -15,6 +15,7 @@ struct start_pod; /* one pod on this node */
 enum start_role { START_INIT, START_SIDECAR, START_MAIN };
 enum start_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER };
 enum start_action { ACTION_RESTART, ACTION_RESTART_ALL, ACTION_TERMINATE };
+#define START_TIMEOUT_USUAL (-1)
 enum start_probe_kind { PROBE_STARTUP, PROBE_READINESS, PROBE_LIVENESS, PROBE_KINDS };
 
 struct start_rule {
@@ -38,7 +39,7 @@ struct start_container_spec {
     const struct graph_edge *needs; /* dependsOn: indices into the pod's containers */
     size_t n_needs;
     struct probe_settings probes[PROBE_KINDS];
-    time_ms start_timeout_ms; /* 0: none */
+    time_ms start_timeout_ms; /* 0: none; START_TIMEOUT_USUAL: that of the settings */
 };
 struct start_pod_spec {
     const char *uid;
@@ -52,6 +53,7 @@ struct start_pod_spec {
 
 struct start_settings {
     struct gate_settings gate;
+    time_ms start_timeout_ms; /* 5 min; what holds when a container starts; 0: none */
     time_ms backoff_first_ms, backoff_max_ms, backoff_reset_ms; /* 10 s, 5 min, 10 min */
 };
 void start_settings_default(struct start_settings *settings, double cores);

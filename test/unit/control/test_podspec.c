@@ -17,10 +17,9 @@ static void test_read(void **state)
     (void)state;
     scoped_obj *pod = obj_load(&KIND_POD, sv_of(POD), 1);
     assert_non_null(pod);
-    struct node_settings settings = {.start_timeout_ms = 5000};
     struct arena arena = {0};
     struct start_pod_spec spec;
-    podspec_read(&arena, pod, &settings, &spec);
+    podspec_read(&arena, pod, &spec);
     assert_int_equal(spec.n_containers, 4);
     const struct start_container_spec *web = &spec.containers[1], *db = &spec.containers[2];
     assert_int_equal(web->n_needs, 2); /* field and annotation together, db once */
@@ -35,7 +34,7 @@ static void test_read(void **state)
     assert_false(db->has_notify);
     assert_int_equal(web->start_timeout_ms, 3000);
     assert_int_equal(db->start_timeout_ms, 0);
-    assert_int_equal(spec.containers[3].start_timeout_ms, 5000);
+    assert_int_equal(spec.containers[3].start_timeout_ms, START_TIMEOUT_USUAL);
     bool wants = false;
     time_ms watchdog = 0;
     podspec_notify(pod, "web", &wants, &watchdog);

@@ -34,7 +34,7 @@ static void test_defaults(void **state)
     assert_int_equal(settings.start.backoff_first_ms, 10000);
     assert_int_equal(settings.start.backoff_max_ms, 300000);
     assert_int_equal(settings.start.backoff_reset_ms, 600000);
-    assert_int_equal(settings.start_timeout_ms, 300000);
+    assert_int_equal(settings.start.start_timeout_ms, 300000);
     assert_true(settings.starting_weight == 0.25);
     assert_int_equal(settings.log_bytes, 10485760);
     assert_int_equal(settings.log_files, 5);
@@ -67,10 +67,10 @@ static void test_every_field(void **state)
                            .cpu_window_ms = 5000,
                            .io_window_ms = 60000,
                            .pressure_window_ms = 120000},
+                  .start_timeout_ms = 90000,
                   .backoff_first_ms = 1000,
                   .backoff_max_ms = 2000,
                   .backoff_reset_ms = 3000},
-        .start_timeout_ms = 90000,
         .starting_weight = 0.5,
         .log_bytes = 1048576,
         .log_files = 9,

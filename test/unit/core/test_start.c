@@ -494,6 +494,28 @@ static void test_start_timeout(void **state)
     kit_close(&kit);
 }
 
+/* A change of the settings holds for all that start after it, also for those that wait already. */
+static void test_usual_timeout_is_that_of_the_settings(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_open(&kit, 1);
+    kit.settings.gate.max_starting = 0;
+    start_set(kit.start, &kit.settings, kit.now);
+    add(&kit, MAIN("a", NOTIFY, TIMEOUT(START_TIMEOUT_USUAL)));
+    expect(&kit, "");
+    kit.settings.gate.max_starting = GATE_OFF;
+    kit.settings.start_timeout_ms = 3 * SECOND;
+    start_set(kit.start, &kit.settings, kit.now);
+    expect(&kit, "start a1");
+    runs(&kit, 'a');
+    passes(&kit, 3 * SECOND - 1);
+    expect(&kit, "");
+    passes(&kit, 1);
+    expect(&kit, "kill a1");
+    kit_close(&kit);
+}
+
 static void test_own_lateness_moves_timeouts(void **state)
 {
     (void)state;
@@ -698,6 +720,7 @@ int main(void)
         cmocka_unit_test(test_startup_probe_gives_up),
         cmocka_unit_test(test_haste_while_starting),
         cmocka_unit_test(test_start_timeout),
+        cmocka_unit_test(test_usual_timeout_is_that_of_the_settings),
         cmocka_unit_test(test_own_lateness_moves_timeouts),
         cmocka_unit_test(test_extended_timeout),
         cmocka_unit_test(test_clock_jump),
