@@ -194,14 +194,6 @@ static void on_answer(void *arg)
 
 /* ---- the life of a unit ---- */
 
-static void unit_free(struct sim_unit *unit)
-{
-    mem_free(unit->id);
-    mem_free(unit->uid);
-    mem_free(unit->container);
-    mem_free(unit);
-}
-
 static void unit_drop(struct sim_unit *unit)
 {
     struct sim_runtime *rt = unit->rt;
@@ -211,7 +203,10 @@ static void unit_drop(struct sim_unit *unit)
     sim_clock_disarm(rt->options.clock, &unit->death);
     TAILQ_REMOVE(&rt->units, unit, siblings);
     (void)map_del(rt->by_id, unit->id);
-    unit_free(unit);
+    mem_free(unit->id);
+    mem_free(unit->uid);
+    mem_free(unit->container);
+    mem_free(unit);
 }
 
 static void plan_death(struct sim_unit *unit, time_ms at, int code)
@@ -591,15 +586,9 @@ void sim_runtime_free(struct sim_runtime *rt)
         return;
     struct sim_unit *unit;
     lose_queue(rt);
-    while ((unit = TAILQ_FIRST(&rt->units)) != NULL) {
-        struct question *question;
-        while ((question = LIST_FIRST(&unit->questions)) != NULL) {
-            LIST_REMOVE(question, siblings);
-            mem_free(question);
-        }
-        TAILQ_REMOVE(&rt->units, unit, siblings);
-        unit_free(unit);
-    }
+    sim_clock_disarm(rt->options.clock, &rt->arrival);
+    while ((unit = TAILQ_FIRST(&rt->units)) != NULL)
+        unit_drop(unit);
     (void)map_each(rt->slices, free_value, NULL);
     map_free(rt->slices);
     map_free(rt->by_id);

@@ -37,7 +37,7 @@ enum sim_unit_step {
 };
 
 struct sim_runtime_options {
-    struct sim_clock *clock; /* outlives it, but is not touched when it is freed */
+    struct sim_clock *clock; /* outlives it */
     uint64_t seed;
     struct sim_runtime_faults faults;
     /* Every unit says READY=1 when it is ready, so `start` counts without a probe, too. */

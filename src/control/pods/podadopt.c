@@ -244,7 +244,7 @@ void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_po
 {
     time_ms now = control_steady(runner->control);
     struct start_adopted *adopted = arena_alloc(&runner->arena, pod->n * sizeof(*adopted));
-    bool any = false;
+    bool any = false, was_running = str_eq(json_str_at(pod->obj->root, "status.phase"), "Running");
     for (size_t i = 0; i < pod->n; i++) {
         struct rcontainer *container = &pod->containers[i];
         const char *name = json_str_at(container->spec, "name");
@@ -258,6 +258,7 @@ void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_po
         container->generation = adopted[i].generation;
         if (container->forgotten > container->generation)
             container->forgotten = container->generation;
+        adopted[i].has_run = was_running && adopted[i].is_known;
         any |= adopted[i].is_known;
     }
     take_over(runner, pod->uid);

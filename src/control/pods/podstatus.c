@@ -269,13 +269,15 @@ static void put_states(struct maker *m, yyjson_mut_val *status, const struct sta
     json_mut_put(m->doc, status, "lastState", last);
 }
 
-/* How it came to its state, if an earlier life has seen more of that. */
+/* How it came to its state, if an earlier life has seen as much of that or more. Where moves were
+ * dropped, equal numbers mean nothing. */
 static yyjson_val *told_life(const struct maker *m, const struct start_view *view)
 {
     yyjson_val *life = json_at(status_now(m, view->name), "lifecycle");
+    size_t seen = view->n_moves + (view->n_moves == START_MOVES_KEPT);
     bool same = json_int_at(life, "generation", 0) == view->generation &&
                 str_eq(json_str_at(life, "state"), container_state_name(view->state)) &&
-                yyjson_arr_size(json_at(life, "moves")) > view->n_moves;
+                yyjson_arr_size(json_at(life, "moves")) >= seen;
     return same ? life : NULL;
 }
 

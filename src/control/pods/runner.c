@@ -315,6 +315,17 @@ static time_ms grace_left(const struct runner *runner, const struct obj *obj)
     return left > 0 ? left : 0;
 }
 
+/* Once for each wish. Each call is news to the engine, which brings the key back; and what is left
+ * of the grace is the engine's to know, not the wall clock's. */
+static void stop_once(struct runner *runner, struct rpod *pod, int64_t wish_s, time_ms grace_ms)
+{
+    if (pod->is_stopped && wish_s >= pod->stop_grace_s)
+        return;
+    pod->is_stopped = true;
+    pod->stop_grace_s = wish_s;
+    stop(runner, pod, grace_ms);
+}
+
 /* The object is gone or another one has its name. */
 static void reconcile_lost(struct runner *runner, struct rpod *pod)
 {
@@ -325,7 +336,7 @@ static void reconcile_lost(struct runner *runner, struct rpod *pod)
         rpod_drop(pod);
         return;
     }
-    stop(runner, pod, 0);
+    stop_once(runner, pod, 0, 0);
     if (pod->is_over && pod->stage != RPOD_REMOVING)
         remove_rest(runner, pod);
 }
@@ -360,16 +371,6 @@ static bool is_about_to_run(const struct rpod *pod)
     return false;
 }
 
-/* Once for each wish: what is left of the grace is the engine's to know, not the wall clock's. */
-static void stop_as_asked(struct runner *runner, struct rpod *pod, const struct obj *obj)
-{
-    if (pod->is_stopped && obj->meta.deletion_grace_s >= pod->stop_grace_s)
-        return;
-    stop(runner, pod, grace_left(runner, obj));
-    pod->is_stopped = true;
-    pod->stop_grace_s = obj->meta.deletion_grace_s;
-}
-
 static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *obj)
 {
     rpod_renew(pod, obj);
@@ -377,7 +378,7 @@ static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *
     if (pod->stage == RPOD_HELD && !pod->is_refused && !pod->is_over && is_wanted)
         take_in(runner, pod);
     if (obj->meta.deleted != 0 && !pod->is_over)
-        stop_as_asked(runner, pod, obj);
+        stop_once(runner, pod, obj->meta.deletion_grace_s, grace_left(runner, obj));
     act_pump(runner);
     if (pod->is_refused)
         pod->is_over = true;

@@ -20,7 +20,7 @@ static void test_read(void **state)
     struct node_settings settings = {.start_timeout_ms = 5000};
     struct arena arena = {0};
     struct start_pod_spec spec;
-    podspec_read(&arena, pod, &settings, &spec);
+    podspec_read(&arena, pod, &settings, false, &spec);
     assert_int_equal(spec.n_containers, 4);
     const struct start_container_spec *web = &spec.containers[1], *db = &spec.containers[2];
     assert_int_equal(web->n_needs, 2); /* field and annotation together, db once */
@@ -36,6 +36,8 @@ static void test_read(void **state)
     assert_int_equal(web->start_timeout_ms, 3000);
     assert_int_equal(db->start_timeout_ms, 0);
     assert_int_equal(spec.containers[3].start_timeout_ms, 5000);
+    podspec_read(&arena, pod, &settings, true, &spec);
+    assert_true(spec.containers[2].has_notify); /* a runtime whose containers all say so */
     bool wants = false;
     time_ms watchdog = 0;
     podspec_notify(pod, "web", &wants, &watchdog);
