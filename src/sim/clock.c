@@ -60,6 +60,11 @@ void sim_clock_pass(struct sim_clock *clock, time_ms to)
     clock->now = to;
 }
 
+time_ms sim_clock_wall(const struct sim_clock *clock)
+{
+    return clock->now + clock->wall_shift;
+}
+
 void sim_trace(struct sim_clock *clock, const char *what, uint64_t number)
 {
     uint64_t hash = clock->trace;

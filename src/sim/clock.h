@@ -13,7 +13,8 @@ struct sim_event {
 };
 
 struct sim_clock {
-    time_ms now;
+    time_ms now;        /* steady */
+    time_ms wall_shift; /* of the clock on the wall against it: somebody may set that */
     struct heap due;
     uint64_t trace;
     uint64_t steps;
@@ -30,5 +31,7 @@ time_ms sim_clock_next(const struct sim_clock *clock); /* TIME_NEVER: nothing is
 bool sim_clock_step(struct sim_clock *clock);          /* false: there was nothing */
 /* Lets time pass without anything happening; nothing may be due before `to`. */
 void sim_clock_pass(struct sim_clock *clock, time_ms to);
+
+time_ms sim_clock_wall(const struct sim_clock *clock); /* since 1970, as the world is told */
 
 void sim_trace(struct sim_clock *clock, const char *what, uint64_t number);

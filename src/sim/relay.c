@@ -37,7 +37,7 @@ static void relay_end(struct relay *relay)
     struct sim *sim = relay->sim;
     struct obj *obj = relay->result.obj;
     LIST_REMOVE(relay, siblings);
-    sim_clock_disarm(&sim->clock, &relay->event);
+    sim_clock_disarm(sim->clock, &relay->event);
     if (relay->turn != NULL && relay->manager_life == sim->manager_life)
         shadow_answered(sim, relay->turn);
     if (relay->done != NULL)
@@ -79,9 +79,9 @@ static void on_answer(void *arg, struct write_result *result)
         return;
     }
     time_ms at =
-        status_ok(&result->status) ? sim_replica_caught_up_at(sim->replica) : sim->clock.now;
+        status_ok(&result->status) ? sim_replica_caught_up_at(sim->replica) : sim->clock->now;
     sim_event_init(&relay->event, on_deliver, relay);
-    sim_clock_arm(&sim->clock, &relay->event,
+    sim_clock_arm(sim->clock, &relay->event,
                   at + rng_between(&sim->rng, 0, sim->options.faults.submit_ms));
 }
 
@@ -132,8 +132,8 @@ void relay_submit_world(struct world *world, struct write *write)
     if (relay->turn != NULL)
         shadow_sent(sim, relay->turn);
     sim_event_init(&relay->event, on_due, relay);
-    sim_clock_arm(&sim->clock, &relay->event,
-                  sim->clock.now + rng_between(&sim->rng, 0, sim->options.faults.submit_ms));
+    sim_clock_arm(sim->clock, &relay->event,
+                  sim->clock->now + rng_between(&sim->rng, 0, sim->options.faults.submit_ms));
 }
 
 void relay_drop_all(struct sim *sim)

@@ -12,7 +12,7 @@ static void shadow_reconcile(struct control *control, const char *key, size_t nu
     assert(sim->turn == NULL);
     sim->turn = mem_printf("%zu|%s", number, key);
     sim->stats.reconciles++;
-    sim_trace(&sim->clock, sim->turn, 0);
+    sim_trace(sim->clock, sim->turn, 0);
     if (map_get(sim->in_flight, sim->turn) != NULL && sim->violation == NULL)
         sim->violation = mem_printf("%s works on %s while a write of it is on its way",
                                     sim->shadows[number].name, key);

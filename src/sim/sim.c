@@ -8,17 +8,22 @@
 
 static time_ms world_now(struct world *world)
 {
-    return container_of(world, struct sim, world)->clock.now;
+    return sim_clock_wall(container_of(world, struct sim, world)->clock);
+}
+
+static time_ms world_steady(struct world *world)
+{
+    return container_of(world, struct sim, world)->clock->now;
 }
 
 static void world_wake(struct world *world, time_ms at)
 {
     struct sim *sim = container_of(world, struct sim, world);
-    sim_clock_arm(&sim->clock, &sim->wake, at);
+    sim_clock_arm(sim->clock, &sim->wake, at);
 }
 
 static const struct world_ops WORLD_OPS = {
-    .now = world_now, .steady = world_now, .submit = relay_submit_world, .wake = world_wake};
+    .now = world_now, .steady = world_steady, .submit = relay_submit_world, .wake = world_wake};
 
 static void on_wake(void *arg)
 {
@@ -40,18 +45,18 @@ static void on_flush(void *arg)
 static void on_dirty(void *arg)
 {
     struct sim *sim = arg;
-    sim_clock_arm(&sim->clock, &sim->flush, sim->clock.now + rng_between(&sim->rng, 0, 1));
+    sim_clock_arm(sim->clock, &sim->flush, sim->clock->now + rng_between(&sim->rng, 0, 1));
 }
 
 static time_ms store_now(void *arg)
 {
-    return ((struct sim *)arg)->clock.now;
+    return sim_clock_wall(((struct sim *)arg)->clock);
 }
 
 static void on_store_change(void *arg, struct change *change)
 {
     struct sim *sim = arg;
-    sim_trace(&sim->clock, change->obj->meta.name, change->revision * 4 + change->type);
+    sim_trace(sim->clock, change->obj->meta.name, change->revision * 4 + change->type);
     if (sim->options.on_change != NULL)
         sim->options.on_change(sim->options.arg, change);
 }
@@ -81,7 +86,7 @@ static void open_store(struct sim *sim)
 
 static void open_world(struct sim *sim)
 {
-    struct sim_replica_options options = {.clock = &sim->clock,
+    struct sim_replica_options options = {.clock = sim->clock,
                                           .rng = &sim->rng,
                                           .store = sim->store,
                                           .window_changes = sim->options.window_changes,
@@ -109,8 +114,8 @@ static void close_all(struct sim *sim)
 {
     sim->is_crashing = true;
     manager_free(take_ptr(sim->manager));
-    sim_clock_disarm(&sim->clock, &sim->wake);
-    sim_clock_disarm(&sim->clock, &sim->flush);
+    sim_clock_disarm(sim->clock, &sim->wake);
+    sim_clock_disarm(sim->clock, &sim->flush);
     sim_disk_power_off(sim->disk);
     embedded_flush(sim->store);
     relay_drop_all(sim);
@@ -125,17 +130,23 @@ static void close_all(struct sim *sim)
 void sim_crash(struct sim *sim)
 {
     sim->stats.crashes++;
-    sim_trace(&sim->clock, "crash", sim->stats.crashes);
+    sim_trace(sim->clock, "crash", sim->stats.crashes);
     close_all(sim);
     open_all(sim);
     if (sim->options.on_reopen != NULL)
         sim->options.on_reopen(sim->options.arg);
 }
 
+void sim_set_wall(struct sim *sim, time_ms shift)
+{
+    sim->clock->wall_shift = shift;
+    sim_trace(sim->clock, "wall", (uint64_t)shift);
+}
+
 void sim_restart_manager(struct sim *sim)
 {
     sim->stats.restarts++;
-    sim_trace(&sim->clock, "restart", sim->stats.restarts);
+    sim_trace(sim->clock, "restart", sim->stats.restarts);
     manager_free(sim->manager);
     shadow_forget(sim);
     sim->manager = manager_new(&sim->world, sim->shadow_list);
@@ -152,14 +163,15 @@ struct sim *sim_new(const struct sim_options *options)
     sim->options = *options;
     if (sim->options.window_changes == 0)
         sim->options.window_changes = 64;
-    sim_clock_init(&sim->clock, options->start);
+    sim_clock_init(&sim->own_clock, options->start);
+    sim->clock = options->clock != NULL ? options->clock : &sim->own_clock;
     rng_seed(&sim->rng, options->seed);
     rng_seed(&sim->client_rng, rng_next(&sim->rng));
     LIST_INIT(&sim->relays);
     sim_event_init(&sim->flush, on_flush, sim);
     sim_event_init(&sim->wake, on_wake, sim);
     const struct sim_faults *f = &options->faults;
-    struct sim_disk_options disk = {.clock = &sim->clock,
+    struct sim_disk_options disk = {.clock = sim->clock,
                                     .rng = &sim->rng,
                                     .delay_max_ms = f->commit_ms,
                                     .refused = f->commit_refused,
@@ -179,7 +191,7 @@ void sim_free(struct sim *sim)
         return;
     close_all(sim);
     sim_disk_free(sim->disk);
-    sim_clock_done(&sim->clock);
+    sim_clock_done(&sim->own_clock);
     map_free(sim->in_flight);
     mem_free(sim->violation);
     mem_free(sim);
@@ -189,14 +201,14 @@ void sim_free(struct sim *sim)
 
 bool sim_step(struct sim *sim)
 {
-    return sim_clock_step(&sim->clock);
+    return sim_clock_step(sim->clock);
 }
 
 bool sim_run_until(struct sim *sim, time_ms deadline, bool (*is_reached)(void *arg), void *arg)
 {
     while (is_reached == NULL || !is_reached(arg)) {
-        if (sim_clock_next(&sim->clock) > deadline) {
-            sim_clock_pass(&sim->clock, deadline);
+        if (sim_clock_next(sim->clock) > deadline) {
+            sim_clock_pass(sim->clock, deadline);
             return false;
         }
         (void)sim_step(sim); /* there is one: its time was just looked at */
@@ -222,7 +234,7 @@ void sim_submit(struct sim *sim, struct write *write)
 
 time_ms sim_now(const struct sim *sim)
 {
-    return sim->clock.now;
+    return sim->clock->now;
 }
 
 struct rng *sim_rng(struct sim *sim)
@@ -252,12 +264,12 @@ struct manager *sim_manager(const struct sim *sim)
 
 struct sim_clock *sim_clock(struct sim *sim)
 {
-    return &sim->clock;
+    return sim->clock;
 }
 
 uint64_t sim_trace_hash(const struct sim *sim)
 {
-    return sim->clock.trace;
+    return sim->clock->trace;
 }
 
 const char *sim_violation(const struct sim *sim)
@@ -268,6 +280,6 @@ const char *sim_violation(const struct sim *sim)
 struct sim_stats sim_stats(const struct sim *sim)
 {
     struct sim_stats stats = sim->stats;
-    stats.steps = sim->clock.steps;
+    stats.steps = sim->clock->steps;
     return stats;
 }

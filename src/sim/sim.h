@@ -25,6 +25,9 @@ struct sim_faults {
 struct sim_options {
     uint64_t seed;
     time_ms start; /* since 1970 */
+    /* Shared with whatever else has to live in the same time (a runtime); NULL: one of its own. It
+     * outlives the simulator. */
+    struct sim_clock *clock;
     struct sim_faults faults;
     const struct controller *const *controllers; /* NULL-terminated */
     size_t window_changes;
@@ -49,6 +52,8 @@ bool sim_run_until(struct sim *sim, time_ms deadline, bool (*is_reached)(void *a
 void sim_heal(struct sim *sim);
 void sim_crash(struct sim *sim);
 void sim_restart_manager(struct sim *sim);
+/* Somebody sets the clock on the wall: from now on it is `shift` off the steady one. */
+void sim_set_wall(struct sim *sim, time_ms shift);
 
 /* As a client, straight to the store. `done` may be called at once; it must not step. */
 void sim_submit(struct sim *sim, struct write *write);

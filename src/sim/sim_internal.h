@@ -12,7 +12,7 @@ struct relay; /* one write that the simulator stands in the middle of */
 
 struct sim {
     struct sim_options options;
-    struct sim_clock clock;
+    struct sim_clock *clock, own_clock;
     struct rng rng;        /* faults and delays */
     struct rng client_rng; /* the test's own, so that a fault more does not change what it does */
     struct sim_disk *disk;

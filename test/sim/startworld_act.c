@@ -158,6 +158,7 @@ static void adopt(struct world *world, struct sw_pod *pod)
     struct start_adopted was[SW_CONTAINERS];
     for (uint32_t i = 0; i < pod->n; i++) {
         was[i] = record_of(&pod->cts[i]);
+        was[i].has_run = pod->has_main_run && was[i].is_known;
         adopt_ct(&pod->cts[i], &was[i]);
         /* Whether one that has ended for good ever ran, is not on record. */
         if (pod->cts[i].spec.role == START_MAIN && was[i].is_known && !was[i].waits_again)

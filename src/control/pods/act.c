@@ -44,10 +44,6 @@ static void do_start(struct runner *runner, struct rpod *pod, const struct start
     struct launch launch = {0};
     struct err err = {0};
     struct runtime_unit unit = unit_of(pod, fx->container, fx->generation);
-    if (container->generation != 0 && container->generation != fx->generation) {
-        struct runtime_unit old = unit_of(pod, fx->container, container->generation);
-        runtime_of(runner)->ops->forget(runtime_of(runner), &old);
-    }
     int r = launch_make(&runner->arena, control_world(runner->control)->cache, pod->obj,
                         container->spec, &runner->options.launch, &launch, &err);
     container->generation = fx->generation;
@@ -407,6 +403,8 @@ void act_on_event(void *arg, const struct runtime_event *event)
     } else if (event->type == RT_POD_REMOVED && pod != NULL) {
         pod->stage = RPOD_REMOVED;
         control_add(runner->control, pod->key);
+    } else if (event->type == RT_ENDED && (pod == NULL || pod->engine == NULL)) {
+        podadopt_ended(runner, event);
     } else if (pod != NULL && pod->engine != NULL &&
                find_container(pod, event->unit.container, &i)) {
         on_unit_event(runner, pod, i, event);

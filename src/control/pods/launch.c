@@ -197,6 +197,7 @@ int launch_make(struct arena *arena, const struct cache *cache, const struct obj
     l.out.image = text_or(&l, "image", "");
     l.out.dir = text_or(&l, "workingDir", NULL);
     l.out.stop_signal = text_or(&l, "lifecycle.stopSignal", "SIGTERM");
+    l.out.annotations = pod->meta.annotations;
     take_resources(&l);
     int r = take_identity(&l, err);
     if (r >= 0)

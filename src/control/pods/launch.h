@@ -41,8 +41,9 @@ struct launch {
     int32_t oom_score_adj; /* as kubelet sets it by the pod's QoS class */
     const struct launch_mount *mounts;
     size_t n_mounts;
-    bool wants_notify;   /* NOTIFY_SOCKET */
-    time_ms watchdog_ms; /* WATCHDOG_USEC; 0: none */
+    bool wants_notify;       /* NOTIFY_SOCKET */
+    time_ms watchdog_ms;     /* WATCHDOG_USEC; 0: none */
+    yyjson_val *annotations; /* of the pod, or NULL: hints for one runtime only */
 };
 
 /* What the node knows for fieldRef and for the environment. */

@@ -28,7 +28,14 @@ void podadopt_done(struct runner *runner)
     vec_done(&runner->found);
 }
 
-static struct unit_found *find(struct runner *runner, const char *uid, const char *container)
+static void drop(struct runner *runner, size_t i)
+{
+    mem_free(runner->found.items[i].uid);
+    mem_free(runner->found.items[i].container);
+    vec_remove_swap(&runner->found, i);
+}
+
+static struct unit_found *find(const struct runner *runner, const char *uid, const char *container)
 {
     struct unit_found *best = NULL;
     for (size_t i = 0; i < runner->found.len; i++) {
@@ -38,49 +45,6 @@ static struct unit_found *find(struct runner *runner, const char *uid, const cha
             best = unit;
     }
     return best;
-}
-
-static bool is_ours(const struct runner *runner, const struct obj *pod)
-{
-    return pod != NULL && pod->kind == &KIND_POD &&
-           str_eq(json_str_at(pod->root, "spec.nodeName"), runner->options.node);
-}
-
-static bool is_known(void *arg, const char *uid)
-{
-    struct runner *runner = arg;
-    return is_ours(runner, cache_by_uid(control_world(runner->control)->cache, uid));
-}
-
-/* Processes without a pod: it was deleted by force, or its name and UID were another node's. */
-static void end_strays(struct runner *runner)
-{
-    struct runtime *runtime = runner->options.runtime;
-    for (size_t i = 0; i < runner->found.len; i++) {
-        const struct unit_found *found = &runner->found.items[i];
-        struct runtime_unit unit = {found->uid, found->container, found->generation};
-        if (is_known(runner, found->uid))
-            continue;
-        if (!found->has_ended)
-            runtime->ops->kill(runtime, &unit);
-        runtime->ops->forget(runtime, &unit);
-        runtime->ops->pod_remove(runtime, found->uid);
-    }
-}
-
-void podadopt_all(struct runner *runner)
-{
-    struct cache *cache = control_world(runner->control)->cache;
-    runner->has_found_all = true;
-    end_strays(runner);
-    runner->options.runtime->ops->sweep(runner->options.runtime, is_known, runner);
-    for (struct obj *pod = cache_first(cache, &KIND_POD, NULL); pod != NULL;
-         pod = cache_after(cache, &KIND_POD, NULL, pod)) {
-        if (!is_ours(runner, pod))
-            continue;
-        scoped_free char *key = mem_printf("%s/%s", obj_namespace(pod), pod->meta.name);
-        control_add(runner->control, key);
-    }
 }
 
 static yyjson_val *status_of(const struct obj *pod, bool is_init, const char *name)
@@ -95,6 +59,102 @@ static yyjson_val *status_of(const struct obj *pod, bool is_init, const char *na
             return item;
     }
     return NULL;
+}
+
+static bool is_ours(const struct runner *runner, const struct obj *pod)
+{
+    return pod != NULL && pod->kind == &KIND_POD &&
+           str_eq(json_str_at(pod->root, "spec.nodeName"), runner->options.node);
+}
+
+static bool is_known(void *arg, const char *uid)
+{
+    struct runner *runner = arg;
+    return is_ours(runner, cache_by_uid(control_world(runner->control)->cache, uid));
+}
+
+static void end_unit(struct runner *runner, const struct unit_found *found)
+{
+    struct runtime *runtime = runner->options.runtime;
+    struct runtime_unit unit = {found->uid, found->container, found->generation};
+    if (!found->has_ended)
+        runtime->ops->kill(runtime, &unit);
+    runtime->ops->forget(runtime, &unit);
+}
+
+void podadopt_tidy(struct runner *runner, const char *uid)
+{
+    bool any = false;
+    for (size_t i = runner->found.len; i-- > 0;) {
+        if (strcmp(runner->found.items[i].uid, uid) != 0)
+            continue;
+        end_unit(runner, &runner->found.items[i]);
+        drop(runner, i);
+        any = true;
+    }
+    if (any)
+        runner->options.runtime->ops->pod_remove(runner->options.runtime, uid);
+}
+
+/* Processes without a pod: it was deleted by force, or its name and UID were another node's. */
+void podadopt_strays(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->found.len;) {
+        const char *uid = runner->found.items[i].uid;
+        if (is_known(runner, uid) || map_get(runner->by_uid, uid) != NULL) {
+            i++;
+            continue;
+        }
+        scoped_free char *gone = mem_strdup(uid);
+        podadopt_tidy(runner, gone);
+        i = 0;
+    }
+}
+
+bool podadopt_is_begun(const struct runner *runner, const struct rpod *pod)
+{
+    for (size_t i = 0; i < runner->found.len; i++) {
+        if (strcmp(runner->found.items[i].uid, pod->uid) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < pod->n; i++) {
+        const struct rcontainer *container = &pod->containers[i];
+        yyjson_val *status =
+            status_of(pod->obj, container->is_init, json_str_at(container->spec, "name"));
+        if (json_int_at(status, "lifecycle.generation", 0) > 0)
+            return true;
+    }
+    return false;
+}
+
+void podadopt_ended(struct runner *runner, const struct runtime_event *event)
+{
+    for (size_t i = 0; i < runner->found.len; i++) {
+        struct unit_found *found = &runner->found.items[i];
+        if (strcmp(found->uid, event->unit.uid) == 0 &&
+            strcmp(found->container, event->unit.container) == 0 &&
+            found->generation == event->unit.generation) {
+            found->has_ended = true;
+            found->exit_code = event->exit_code;
+            found->is_oom = event->is_oom;
+            found->at = event->at;
+        }
+    }
+}
+
+void podadopt_all(struct runner *runner)
+{
+    struct cache *cache = control_world(runner->control)->cache;
+    runner->has_found_all = true;
+    podadopt_strays(runner);
+    runner->options.runtime->ops->sweep(runner->options.runtime, is_known, runner);
+    for (struct obj *pod = cache_first(cache, &KIND_POD, NULL); pod != NULL;
+         pod = cache_after(cache, &KIND_POD, NULL, pod)) {
+        if (!is_ours(runner, pod))
+            continue;
+        scoped_free char *key = mem_printf("%s/%s", obj_namespace(pod), pod->meta.name);
+        control_add(runner->control, key);
+    }
 }
 
 /* Wall time of an object as the engine's time. */
@@ -158,23 +218,50 @@ static void from_runtime(const struct runner *runner, const struct unit_found *f
     }
 }
 
+/* The oldest generation that the runtime has kept. */
+static uint32_t first_kept(const struct runner *runner, const char *uid, const char *container)
+{
+    uint32_t first = UINT32_MAX;
+    for (size_t i = 0; i < runner->found.len; i++) {
+        const struct unit_found *unit = &runner->found.items[i];
+        if (unit->generation < first && strcmp(unit->uid, uid) == 0 &&
+            strcmp(unit->container, container) == 0)
+            first = unit->generation;
+    }
+    return first;
+}
+
+/* The engine knows them now. */
+static void take_over(struct runner *runner, const char *uid)
+{
+    for (size_t i = runner->found.len; i-- > 0;) {
+        if (strcmp(runner->found.items[i].uid, uid) == 0)
+            drop(runner, i);
+    }
+}
+
 void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec)
 {
     time_ms now = control_steady(runner->control);
     struct start_adopted *adopted = arena_alloc(&runner->arena, pod->n * sizeof(*adopted));
-    bool any = false;
+    bool any = false, was_running = str_eq(json_str_at(pod->obj->root, "status.phase"), "Running");
     for (size_t i = 0; i < pod->n; i++) {
         struct rcontainer *container = &pod->containers[i];
         const char *name = json_str_at(container->spec, "name");
         from_status(runner, status_of(pod->obj, container->is_init, name), now, &adopted[i]);
         const struct unit_found *found = find(runner, pod->uid, name);
+        container->forgotten = first_kept(runner, pod->uid, name) - 1;
         if (found != NULL && found->generation >= adopted[i].generation) {
             from_runtime(runner, found, now, &adopted[i]);
-            container->generation = found->generation;
             container->is_oom = found->is_oom;
         }
+        container->generation = adopted[i].generation;
+        if (container->forgotten > container->generation)
+            container->forgotten = container->generation;
+        adopted[i].has_run = was_running && adopted[i].is_known;
         any |= adopted[i].is_known;
     }
+    take_over(runner, pod->uid);
     pod->engine = any ? start_pod_adopt(runner->engine, spec, adopted, now)
                       : start_pod_add(runner->engine, spec, now);
 }

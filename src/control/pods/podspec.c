@@ -154,14 +154,17 @@ static void read_container(struct reading *reading, size_t i, struct start_conta
     read_probe(json_at(container, "livenessProbe"), &out->probes[PROBE_LIVENESS]);
 }
 
-void podspec_read(struct arena *arena, const struct obj *pod, struct start_pod_spec *ret_spec)
+void podspec_read(struct arena *arena, const struct obj *pod, bool all_notify,
+                  struct start_pod_spec *ret_spec)
 {
     size_t n = podspec_count(pod);
     struct start_container_spec *containers = arena_alloc(arena, n * sizeof(*containers));
     struct reading reading = {.arena = arena, .pod = pod};
     podnotes_open(&reading.notes, pod->root);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         read_container(&reading, i, &containers[i]);
+        containers[i].has_notify |= all_notify;
+    }
     podnotes_close(&reading.notes);
     *ret_spec = (struct start_pod_spec){
         .uid = pod->meta.uid,

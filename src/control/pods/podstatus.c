@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is told of a pod: the status object, made from the engine's view. The same view gives the
- * same bytes, so that a status that says nothing new is not written. */
+ * same bytes, so that a status that says nothing new is not written. What was told of a generation
+ * stays as it was told: a supervisor that comes back knows less of it. */
 #include "control/pods/runner_internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -90,16 +91,84 @@ struct ended {
     const char *message;
 };
 
+#define ID_SIZE 512
+
+static void id_of(const struct maker *m, const char *name, uint32_t generation, char id[ID_SIZE])
+{
+    (void)snprintf(id, ID_SIZE, "%s://%s/%s/%u", m->pod->runner->options.runtime->ops->name,
+                   m->pod->uid, name, generation);
+}
+
 static void put_id(struct maker *m, yyjson_mut_val *obj, const char *name, uint32_t generation)
 {
-    char id[512];
-    (void)snprintf(id, sizeof(id), "%s://%s/%s/%u", m->pod->runner->options.runtime->ops->name,
-                   m->pod->uid, name, generation);
+    char id[ID_SIZE];
+    id_of(m, name, generation, id);
     put_text(m, obj, "containerID", id);
+}
+
+/* The container's status as the object has it, or NULL. */
+static yyjson_val *status_now(const struct maker *m, const char *name)
+{
+    static const char *const LISTS[] = {"status.containerStatuses", "status.initContainerStatuses"};
+    size_t i, n;
+    yyjson_val *item;
+    for (size_t k = 0; k < ARRAY_LEN(LISTS); k++) {
+        yyjson_arr_foreach(json_at(m->current->root, LISTS[k]), i, n, item)
+        {
+            if (str_eq(json_str_at(item, "name"), name))
+                return item;
+        }
+    }
+    return NULL;
+}
+
+static yyjson_mut_val *copy_if_of(struct maker *m, yyjson_val *part, yyjson_val *owner,
+                                  const char *id)
+{
+    bool same = part != NULL && str_eq(json_str_at(owner, "containerID"), id);
+    return same ? yyjson_val_mut_copy(m->doc, part) : NULL;
+}
+
+/* An end that was told already. */
+static yyjson_mut_val *told_end(struct maker *m, const char *name, uint32_t generation)
+{
+    char id[ID_SIZE];
+    yyjson_val *now = status_now(m, name);
+    yyjson_val *end = json_at(now, "state.terminated"),
+               *last = json_at(now, "lastState.terminated");
+    id_of(m, name, generation, id);
+    yyjson_mut_val *copy = copy_if_of(m, end, end, id);
+    return copy != NULL ? copy : copy_if_of(m, last, last, id);
+}
+
+/* The end before this generation, as it was told to or by an earlier life. */
+static yyjson_mut_val *end_before(struct maker *m, const struct start_view *view)
+{
+    char id[ID_SIZE];
+    yyjson_val *last = json_at(status_now(m, view->name), "lastState.terminated");
+    id_of(m, view->name, view->generation, id);
+    bool is_other = last != NULL && !str_eq(json_str_at(last, "containerID"), id);
+    return is_other ? yyjson_val_mut_copy(m->doc, last) : NULL;
+}
+
+static yyjson_mut_val *running(struct maker *m, const struct start_view *view)
+{
+    char id[ID_SIZE];
+    yyjson_val *now = status_now(m, view->name);
+    id_of(m, view->name, view->generation, id);
+    yyjson_mut_val *told = copy_if_of(m, json_at(now, "state.running"), now, id);
+    if (told != NULL)
+        return told;
+    yyjson_mut_val *made = yyjson_mut_obj(m->doc);
+    json_mut_put(m->doc, made, "startedAt", time_of(m, view->started_at, false));
+    return made;
 }
 
 static yyjson_mut_val *terminated(struct maker *m, const char *name, const struct ended *ended)
 {
+    yyjson_mut_val *told = told_end(m, name, ended->generation);
+    if (told != NULL)
+        return told;
     yyjson_mut_val *t = yyjson_mut_obj(m->doc);
     json_mut_put(m->doc, t, "exitCode", yyjson_mut_sint(m->doc, ended->exit_code));
     if (ended->exit_code > 128 && ended->exit_code < 193)
@@ -135,9 +204,7 @@ static void put_states(struct maker *m, yyjson_mut_val *status, const struct sta
         put_text(m, waiting, "message", why[0] != '\0' ? why : message);
         json_mut_put(m->doc, state, "waiting", waiting);
     } else {
-        yyjson_mut_val *running = yyjson_mut_obj(m->doc);
-        json_mut_put(m->doc, running, "startedAt", time_of(m, view->started_at, false));
-        json_mut_put(m->doc, state, "running", running);
+        json_mut_put(m->doc, state, "running", running(m, view));
     }
     if (container_is_over(view->state) && !view->is_final && view->ended_at != 0) {
         struct ended end = own_end(view, message);
@@ -147,17 +214,46 @@ static void put_states(struct maker *m, yyjson_mut_val *status, const struct sta
         struct ended end = {view->last.generation, view->last.exit_code, view->last.why,
                             view->last.started_at, view->last.ended_at,  NULL};
         json_mut_put(m->doc, last, "terminated", terminated(m, view->name, &end));
+    } else {
+        json_mut_put(m->doc, last, "terminated", end_before(m, view)); /* NULL: there was none */
     }
     json_mut_put(m->doc, status, "state", state);
     json_mut_put(m->doc, status, "lastState", last);
 }
 
+/* How it came to its state, if an earlier life has seen as much of that or more. Where moves were
+ * dropped, equal numbers mean nothing. */
+static yyjson_val *told_life(const struct maker *m, const struct start_view *view)
+{
+    yyjson_val *life = json_at(status_now(m, view->name), "lifecycle");
+    size_t seen = view->n_moves + (view->n_moves == START_MOVES_KEPT);
+    bool same = json_int_at(life, "generation", 0) == view->generation &&
+                str_eq(json_str_at(life, "state"), container_state_name(view->state)) &&
+                yyjson_arr_size(json_at(life, "moves")) >= seen;
+    return same ? life : NULL;
+}
+
+static yyjson_mut_val *moves_of(struct maker *m, const struct start_view *view)
+{
+    yyjson_mut_val *moves = yyjson_mut_arr(m->doc);
+    for (size_t i = 0; i < view->n_moves; i++) {
+        yyjson_mut_val *move = yyjson_mut_obj(m->doc);
+        put_text(m, move, "state", container_state_name(view->moves[i].state));
+        json_mut_put(m->doc, move, "at", time_of(m, view->moves[i].at, true));
+        (void)yyjson_mut_arr_append(moves, move);
+    }
+    return moves;
+}
+
 static yyjson_mut_val *lifecycle(struct maker *m, const struct start_view *view, const char *said)
 {
-    yyjson_mut_val *life = yyjson_mut_obj(m->doc), *moves = yyjson_mut_arr(m->doc);
+    yyjson_mut_val *life = yyjson_mut_obj(m->doc);
+    yyjson_val *told = told_life(m, view);
     char why[320];
     put_text(m, life, "state", container_state_name(view->state));
-    json_mut_put(m->doc, life, "since", time_of(m, view->since, true));
+    json_mut_put(m->doc, life, "since",
+                 told != NULL ? yyjson_val_mut_copy(m->doc, json_at(told, "since"))
+                              : time_of(m, view->since, true));
     json_mut_put(m->doc, life, "generation", yyjson_mut_uint(m->doc, view->generation));
     if (!container_has_process(view->state) && !container_is_over(view->state)) {
         waiting_message(m->pod, view, why, sizeof(why));
@@ -168,13 +264,9 @@ static yyjson_mut_val *lifecycle(struct maker *m, const struct start_view *view,
     }
     if (view->why == WHY_BACKOFF)
         json_mut_put(m->doc, life, "nextStart", time_of(m, view->again_at, false));
-    for (size_t i = 0; i < view->n_moves; i++) {
-        yyjson_mut_val *move = yyjson_mut_obj(m->doc);
-        put_text(m, move, "state", container_state_name(view->moves[i].state));
-        json_mut_put(m->doc, move, "at", time_of(m, view->moves[i].at, true));
-        (void)yyjson_mut_arr_append(moves, move);
-    }
-    json_mut_put(m->doc, life, "moves", moves);
+    json_mut_put(m->doc, life, "moves",
+                 told != NULL ? yyjson_val_mut_copy(m->doc, json_at(told, "moves"))
+                              : moves_of(m, view));
     return life;
 }
 

@@ -118,7 +118,8 @@ static bool has_status(const struct runner *runner, const struct obj *node)
     yyjson_arr_foreach(json_at(node->root, "status.conditions"), i, n, item)
     {
         if (str_eq(json_str_at(item, "type"), "Ready"))
-            return str_eq(json_str_at(item, "status"), "True") && runner->is_registered;
+            return str_eq(json_str_at(item, "status"), "True") &&
+                   str_eq(json_str_at(item, "lastHeartbeatTime"), runner->registered);
     }
     return false;
 }
@@ -141,7 +142,9 @@ void register_node(struct runner *runner)
     write->sub = SUB_STATUS;
     write->doc = obj_edit(node);
     put_status(runner, write->doc, yyjson_mut_doc_get_root(write->doc));
-    runner->is_registered = true;
+    scoped_str now = {0};
+    rfc3339_format(runner_wall(runner, control_steady(runner->control)), &now);
+    (void)snprintf(runner->registered, sizeof(runner->registered), "%s", str_text(&now));
     control_write(runner->control, write);
 }
 

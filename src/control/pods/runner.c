@@ -9,9 +9,9 @@
  *    one before it is gone.
  * 2. Nothing is put into the engine before the runtime has told what an earlier supervisor left:
  *    otherwise a container could be started twice.
- * 3. An exit is forgotten by the runtime only after the status that tells of it is durable.
+ * 3. An exit is forgotten by the runtime only after the status that tells of it is durable. Whether
+ *    it is, the object says: a write may be refused, and an earlier life of ours may have written.
  * 4. A deletion is confirmed only when no process of the pod is left. */
-#include "base/hash.h"
 #include "base/quantity.h"
 #include "control/controllers.h"
 #include "control/pods/runner_internal.h"
@@ -165,27 +165,35 @@ static int look_ahead(struct runner *runner, struct rpod *pod, struct err *err)
     return 0;
 }
 
-static void take_in(struct runner *runner, struct rpod *pod)
+static bool can_begin(struct runner *runner, struct rpod *pod)
 {
     struct err err = {0};
     int r = launch_supported(pod->obj, runner->settings.ignore_images, &err);
     if (r == 0)
         r = look_ahead(runner, pod, &err);
-    if (r < 0) {
-        pod->is_refused = r == -ENOTSUP || r == -EINVAL;
-        hold(pod, pod->is_refused ? "Unsupported" : "CreateContainerConfigError", err.text);
-        if (pod->is_refused)
-            control_event(runner->control, pod->obj, "Warning", "Unsupported", "%s%s%s", err.text,
-                          err.hint[0] != '\0' ? ": " : "", err.hint);
-        else
-            control_add_after(runner->control, pod->key, CONFIG_RETRY_MS);
+    if (r == 0)
+        return true;
+    pod->is_refused = r == -ENOTSUP || r == -EINVAL;
+    hold(pod, pod->is_refused ? "Unsupported" : "CreateContainerConfigError", err.text);
+    if (pod->is_refused)
+        control_event(runner->control, pod->obj, "Warning", "Unsupported", "%s%s%s", err.text,
+                      err.hint[0] != '\0' ? ": " : "", err.hint);
+    else
+        control_add_after(runner->control, pod->key, CONFIG_RETRY_MS);
+    return false;
+}
+
+/* A pod that was begun before we came goes on, whatever has become of its ConfigMaps. */
+static void take_in(struct runner *runner, struct rpod *pod)
+{
+    if (!podadopt_is_begun(runner, pod) && !can_begin(runner, pod))
         return;
-    }
     struct start_pod_spec spec = {0};
-    podspec_read(&runner->arena, pod->obj, &spec);
+    podspec_read(&runner->arena, pod->obj, runner->options.runtime->notifies, &spec);
     spec.host = pod;
     if (spec.deadline_ms > 0) {
         time_ms used = runner_wall(runner, control_steady(runner->control)) - pod->started_at;
+        used = used > 0 ? used : 0; /* somebody may have set the clock back */
         spec.deadline_ms = spec.deadline_ms > used ? spec.deadline_ms - used : 1;
     }
     pod->stage = RPOD_LIVE;
@@ -208,20 +216,24 @@ static void confirm_deletion(struct runner *runner, const struct obj *obj)
     control_write(runner->control, write);
 }
 
-static void forget_units(struct runner *runner, const struct rpod *pod)
+/* All ends before the current generations, or those too: their consequences are durable. */
+static void forget_ends(struct runner *runner, struct rpod *pod, bool also_current)
 {
+    struct runtime *runtime = runner->options.runtime;
     for (uint32_t i = 0; i < pod->n; i++) {
-        if (pod->containers[i].generation == 0)
-            continue;
-        struct runtime_unit unit = {pod->uid, json_str_at(pod->containers[i].spec, "name"),
-                                    pod->containers[i].generation};
-        runner->options.runtime->ops->forget(runner->options.runtime, &unit);
+        struct rcontainer *container = &pod->containers[i];
+        uint32_t end = container->generation + also_current;
+        for (; container->forgotten + 1 < end; container->forgotten++) {
+            struct runtime_unit unit = {pod->uid, json_str_at(container->spec, "name"),
+                                        container->forgotten + 1};
+            runtime->ops->forget(runtime, &unit);
+        }
     }
 }
 
 static void remove_rest(struct runner *runner, struct rpod *pod)
 {
-    forget_units(runner, pod);
+    forget_ends(runner, pod, true);
     if (pod->engine != NULL)
         start_pod_remove(runner->engine, pod->engine);
     pod->engine = NULL;
@@ -237,24 +249,43 @@ static bool is_final_phase(const struct obj *obj)
 
 /* ---- status ---- */
 
-/* True: the object says what there is to say. */
+/* Would the merge patch change nothing? */
+static bool is_said(yyjson_val *now, yyjson_mut_val *patch)
+{
+    size_t i, n;
+    yyjson_mut_val *key, *want;
+    yyjson_mut_obj_foreach(patch, i, n, key, want)
+    {
+        yyjson_val *is = yyjson_obj_get(now, yyjson_mut_get_str(key));
+        bool same = yyjson_mut_is_null(want)  ? is == NULL
+                    : yyjson_mut_is_obj(want) ? yyjson_is_obj(is) && is_said(is, want)
+                                              : is != NULL && json_mut_identical(want, is);
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+/* True: the object says what there is to say. Compared with the object rather than with what was
+ * last written: that may have been refused. The version keeps a write of an earlier life, still on
+ * its way, from telling an older story. */
 static bool write_status(struct runner *runner, struct rpod *pod, const struct obj *obj)
 {
     scoped_json_mut *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *patch = yyjson_mut_obj(doc);
     yyjson_mut_doc_set_root(doc, patch);
     podstatus_make(pod, obj, doc, patch);
-    scoped_str text = {0};
-    json_write(patch, &text);
-    uint64_t hash = hash_bytes(HASH_START, str_text(&text), text.len);
-    if (hash == pod->told)
+    pod->is_told = true;
+    if (is_said(obj->root, patch)) {
+        forget_ends(runner, pod, false);
         return true;
+    }
     struct write *write = write_new(WRITE_PATCH, &KIND_POD, pod->ns, pod->name);
     write->sub = SUB_STATUS;
     write->patch_type = PATCH_MERGE;
     write->patch = yyjson_mut_doc_imut_copy(doc, NULL);
     write->if_uid = mem_strdup(pod->uid);
-    pod->told = hash;
+    write->if_version = mem_strdup(obj->meta.resource_version);
     control_write(runner->control, write);
     return false;
 }
@@ -284,6 +315,17 @@ static time_ms grace_left(const struct runner *runner, const struct obj *obj)
     return left > 0 ? left : 0;
 }
 
+/* Once for each wish. Each call is news to the engine, which brings the key back; and what is left
+ * of the grace is the engine's to know, not the wall clock's. */
+static void stop_once(struct runner *runner, struct rpod *pod, int64_t wish_s, time_ms grace_ms)
+{
+    if (pod->is_stopped && wish_s >= pod->stop_grace_s)
+        return;
+    pod->is_stopped = true;
+    pod->stop_grace_s = wish_s;
+    stop(runner, pod, grace_ms);
+}
+
 /* The object is gone or another one has its name. */
 static void reconcile_lost(struct runner *runner, struct rpod *pod)
 {
@@ -294,7 +336,7 @@ static void reconcile_lost(struct runner *runner, struct rpod *pod)
         rpod_drop(pod);
         return;
     }
-    stop(runner, pod, 0);
+    stop_once(runner, pod, 0, 0);
     if (pod->is_over && pod->stage != RPOD_REMOVING)
         remove_rest(runner, pod);
 }
@@ -304,7 +346,7 @@ static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *
     if (pod->stage == RPOD_LIVE || pod->stage == RPOD_HELD) {
         bool is_awaited = obj->meta.deleted == 0 || yyjson_arr_size(obj->meta.finalizers) > 0;
         if (is_awaited && !write_status(runner, pod, obj))
-            return; /* the change brings us back */
+            return; /* the change brings us back, or the failure does */
         remove_rest(runner, pod);
     }
     if (pod->stage != RPOD_REMOVED)
@@ -318,7 +360,7 @@ static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *
 /* The runtime has it, and soon there will be more to tell: one status instead of two. */
 static bool is_about_to_run(const struct rpod *pod)
 {
-    if (pod->told != 0 || pod->stage != RPOD_LIVE)
+    if (pod->is_told || pod->stage != RPOD_LIVE)
         return false;
     for (uint32_t i = 0; i < pod->n; i++) {
         struct start_view view;
@@ -333,7 +375,7 @@ static bool is_about_to_run(const struct rpod *pod)
  * its deletion already. Mostly the next thing to tell is that it is gone. */
 static bool is_about_to_end(const struct rpod *pod, const struct obj *obj)
 {
-    if (obj->meta.deleted == 0 || pod->told == 0 || pod->stage != RPOD_LIVE)
+    if (obj->meta.deleted == 0 || !pod->is_told || pod->stage != RPOD_LIVE)
         return false;
     for (uint32_t i = 0; i < pod->n; i++) {
         struct start_view view;
@@ -348,10 +390,11 @@ static bool is_about_to_end(const struct rpod *pod, const struct obj *obj)
 static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *obj)
 {
     rpod_renew(pod, obj);
-    if (pod->stage == RPOD_HELD && !pod->is_refused && obj->meta.deleted == 0)
+    bool is_wanted = obj->meta.deleted == 0 || podadopt_is_begun(runner, pod);
+    if (pod->stage == RPOD_HELD && !pod->is_refused && !pod->is_over && is_wanted)
         take_in(runner, pod);
     if (obj->meta.deleted != 0 && !pod->is_over)
-        stop(runner, pod, grace_left(runner, obj));
+        stop_once(runner, pod, obj->meta.deletion_grace_s, grace_left(runner, obj));
     act_pump(runner);
     if (pod->is_refused)
         pod->is_over = true;
@@ -372,6 +415,7 @@ static void reconcile_new(struct runner *runner, const char *key, struct obj *ob
     if (!is_mine(runner, obj) || !runner->has_found_all || runner->is_shutdown)
         return;
     if (is_final_phase(obj)) {
+        podadopt_tidy(runner, obj->meta.uid);
         if (obj->meta.deleted != 0)
             confirm_deletion(runner, obj);
         return;
@@ -387,6 +431,8 @@ static void reconcile_pod(struct runner *runner, const char *key)
     scoped_free char *ns = mem_strndup(key, (size_t)(slash - key));
     struct obj *obj = cache_get(control_world(runner->control)->cache, &KIND_POD, ns, slash + 1);
     struct rpod *pod = map_get(runner->pods, key);
+    if (pod == NULL && runner->has_found_all)
+        podadopt_strays(runner);
     if (pod == NULL && obj != NULL)
         reconcile_new(runner, key, obj);
     else if (pod != NULL && (obj == NULL || strcmp(obj->meta.uid, pod->uid) != 0))
@@ -491,9 +537,25 @@ static void runner_begin(struct control *control)
     runner->options.runtime->ops->adopt(runner->options.runtime);
 }
 
+static bool drop_each(void *arg, const char *key, void *value)
+{
+    (void)arg, (void)key;
+    rpod_drop(value);
+    return true;
+}
+
+/* Everything that is known comes from the objects and from the runtime: the next life learns it
+ * from there. */
 static void runner_end(struct control *control)
 {
     struct runner *runner = control_arg(control);
+    (void)map_each(runner->pods, drop_each, NULL);
+    podadopt_done(runner);
+    start_free(runner->engine);
+    runner->engine = start_new(&runner->settings.start);
+    runner->tick_at = TIME_NEVER;
+    runner->has_found_all = runner->is_shutdown = false;
+    runner->registered[0] = '\0';
     runner->control = NULL;
 }
 
@@ -515,13 +577,6 @@ struct runner *runner_new(const struct runner_options *options)
     arena_init(&runner->arena);
     options->runtime->ops->listen(options->runtime, act_on_event, runner);
     return runner;
-}
-
-static bool drop_each(void *arg, const char *key, void *value)
-{
-    (void)arg, (void)key;
-    rpod_drop(value);
-    return true;
 }
 
 void runner_free(struct runner *runner)

@@ -19,6 +19,7 @@ struct rcontainer {
     yyjson_val *spec; /* in the pod's object */
     bool is_init;
     uint32_t generation; /* of the unit that was started last; 0: none */
+    uint32_t forgotten;  /* the runtime keeps none up to this generation */
     int pid;
     bool is_oom;         /* how that unit ended */
     bool has_ended;      /* and whether */
@@ -47,7 +48,9 @@ struct rpod {
     char *held_reason, *held_message; /* while RPOD_HELD */
     bool is_refused;                  /* for good: phase Failed */
     bool is_over;
-    uint64_t told;      /* hash of the status that was last asked to be written */
+    bool is_told;    /* its status was written or seen to be right once */
+    bool is_stopped; /* by its deletion, with this grace */
+    int64_t stop_grace_s;
     time_ms started_at; /* wall */
 };
 
@@ -61,7 +64,7 @@ struct runner {
     struct map *by_uid;
     VEC(struct unit_found) found;
     bool has_found_all;
-    bool is_registered; /* the Node object was written by this run */
+    char registered[32]; /* when this life wrote the Node's status */
     bool has_told_registered;
     bool is_shutdown;
     void (*shutdown_done)(void *arg);
@@ -82,7 +85,8 @@ static inline time_ms runner_wall(const struct runner *runner, time_ms steady)
 }
 
 /* podspec.c: from the object to what the engine wants; lives in the arena. */
-void podspec_read(struct arena *arena, const struct obj *pod, struct start_pod_spec *ret_spec);
+void podspec_read(struct arena *arena, const struct obj *pod, bool all_notify,
+                  struct start_pod_spec *ret_spec);
 /* Annotations muster.dev/notify and muster.dev/watchdog. */
 void podspec_notify(const struct obj *pod, const char *container, bool *ret_wants,
                     time_ms *ret_watchdog_ms);
@@ -98,6 +102,12 @@ void podadopt_add(struct runner *runner, const struct runtime_event *event);
 void podadopt_all(struct runner *runner);
 /* Puts the pod into the engine as it was, or as new when nothing is known of it. */
 void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec);
+/* Was it begun in an earlier life? */
+bool podadopt_is_begun(const struct runner *runner, const struct rpod *pod);
+/* A unit of a pod that is not in the engine yet has ended. */
+void podadopt_ended(struct runner *runner, const struct runtime_event *event);
+void podadopt_tidy(struct runner *runner, const char *uid); /* nothing of it is wanted any more */
+void podadopt_strays(struct runner *runner);                /* the same, of all that nobody knows */
 void podadopt_done(struct runner *runner);
 
 /* act.c: does what the engine asks for. */

@@ -60,6 +60,7 @@ struct runtime_question {
 
 struct runtime {
     const struct runtime_ops *ops;
+    bool notifies; /* every container says READY=1, whether its pod asks for it or not */
 };
 struct runtime_ops {
     const char *name; /* "process" */

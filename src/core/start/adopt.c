@@ -59,7 +59,8 @@ static void place_known(struct start_ct *ct, const struct start_adopted *was)
         place_ended(ct, was);
 }
 
-/* Since all began: not when an init container has not done its work (again). */
+/* Since all began: not when an init container has not done its work (again). One that waits for its
+ * next generation may have run before, or all begin anew. */
 static bool has_main_run(const struct start_pod *pod, const struct start_adopted *was)
 {
     bool has_run = false;
@@ -67,7 +68,8 @@ static bool has_main_run(const struct start_pod *pod, const struct start_adopted
         bool is_waiting = !was[i].is_known || was[i].waits_again;
         if (pod->cts[i].spec.role == START_INIT && (is_waiting || was[i].is_running))
             return false;
-        has_run = has_run || (pod->cts[i].spec.role == START_MAIN && !is_waiting);
+        bool is_new = is_waiting && (!was[i].has_run || was[i].is_restarting_all);
+        has_run = has_run || (pod->cts[i].spec.role == START_MAIN && !is_new);
     }
     return has_run;
 }

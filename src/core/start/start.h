@@ -113,6 +113,7 @@ struct start_adopted {
                              all does not do so twice */
     bool waits_again; /* decided: again. It was in back-off, or on its way to the next generation */
     bool is_restarting_all; /* why was WHY_RESTARTING_ALL: that restart of all goes on */
+    bool has_run; /* a main container: it had run since all began, whatever it waits for now */
     time_ms ended_at;
 };
 struct start_pod *start_pod_adopt(struct start *start, const struct start_pod_spec *spec,

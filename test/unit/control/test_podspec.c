@@ -19,7 +19,7 @@ static void test_read(void **state)
     assert_non_null(pod);
     struct arena arena = {0};
     struct start_pod_spec spec;
-    podspec_read(&arena, pod, &spec);
+    podspec_read(&arena, pod, false, &spec);
     assert_int_equal(spec.n_containers, 4);
     const struct start_container_spec *web = &spec.containers[1], *db = &spec.containers[2];
     assert_int_equal(web->n_needs, 2); /* field and annotation together, db once */
@@ -35,6 +35,8 @@ static void test_read(void **state)
     assert_int_equal(web->start_timeout_ms, 3000);
     assert_int_equal(db->start_timeout_ms, 0);
     assert_int_equal(spec.containers[3].start_timeout_ms, START_TIMEOUT_USUAL);
+    podspec_read(&arena, pod, true, &spec);
+    assert_true(spec.containers[2].has_notify); /* a runtime whose containers all say so */
     bool wants = false;
     time_ms watchdog = 0;
     podspec_notify(pod, "web", &wants, &watchdog);
