@@ -193,7 +193,7 @@ static void add_timeout(struct why *why, const struct podview *view, const struc
     if (own == NULL || duration_parse(sv_of(own), &span, NULL) < 0) {
         struct node_settings settings;
         why_settings(why, json_str_at(view->pod, "spec.nodeName"), &settings);
-        span = settings.start_timeout_ms;
+        span = settings.start.start_timeout_ms;
     }
     if (since == 0 || span <= 0)
         return;

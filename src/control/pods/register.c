@@ -146,6 +146,8 @@ void register_node(struct runner *runner)
     rfc3339_format(runner_wall(runner, control_steady(runner->control)), &now);
     (void)snprintf(runner->registered, sizeof(runner->registered), "%s", str_text(&now));
     control_write(runner->control, write);
+    /* A server that comes back within the second writes what is there: no change tells of it. */
+    control_add(runner->control, "@node");
 }
 
 /* ---- that it is alive ---- */
