@@ -56,7 +56,7 @@ struct class
 
 struct binder {
     struct resource_names names;
-    time_ms news_at; /* steady: if nothing had been told since, all of the burst were free */
+    time_ms news_at;      /* steady: if nothing had been told since, all of the burst were free */
     struct map *rooms;    /* name of the node to struct room */
     struct omap *by_room; /* the same, most room first */
     struct map *guests;   /* UID of the pod to struct guest */

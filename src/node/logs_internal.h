@@ -130,7 +130,7 @@ void log_file_leave_marks(struct log_file *file);
 int log_key_dir(const struct log_name *name, struct str *out, struct err *err);
 int log_key(const struct log_name *name, struct str *out, struct err *err);
 char *log_numbered(const struct log_file *file, int number); /* "PATH.1" */
-char *log_marks_path(const struct log_file *file);            /* "PATH.marks" */
+char *log_marks_path(const struct log_file *file);           /* "PATH.marks" */
 /* The highest generation there is that is not above `most`; 0: none. */
 uint32_t log_generation(const char *folder, uint32_t most);
 void log_remove_generations(const char *folder, uint32_t below); /* the files of those below */

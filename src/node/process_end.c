@@ -89,11 +89,13 @@ void punit_exited(struct punit *unit, const struct spawn_reply *reply)
     unit->at = reply->at_ms;
     unit->drain_step_ms = DRAIN_FIRST_MS;
     loop_timer_init(&unit->drain, on_drain, unit);
-    if (unit->has_leaf && cgroup_leaf_is_populated(rt->tree, unit->uid, unit->leaf)) {
-        unit->events_fd = cgroup_leaf_events(rt->tree, unit->uid, unit->leaf);
-        if (unit->events_fd >= 0)
-            unit->events_io = loop_io_add(rt->loop, unit->events_fd, EPOLLPRI, on_events, unit);
+    if (!unit->has_leaf || !cgroup_leaf_is_populated(rt->tree, unit->uid, unit->leaf)) {
+        finish(unit); /* most have no other process */
+        return;
     }
+    unit->events_fd = cgroup_leaf_events(rt->tree, unit->uid, unit->leaf);
+    if (unit->events_fd >= 0)
+        unit->events_io = loop_io_add(rt->loop, unit->events_fd, EPOLLPRI, on_events, unit);
     look(unit);
 }
 

@@ -205,8 +205,8 @@ struct start_view {
     time_ms since;                          /* when `state` was entered */
     time_ms started_at, ready_at, ended_at; /* of this generation; 0: not */
     int exit_code;
-    struct start_end last;                  /* generation 0: there was none */
-    size_t n_moves;                         /* of this generation, oldest first */
+    struct start_end last; /* generation 0: there was none */
+    size_t n_moves;        /* of this generation, oldest first */
     struct start_move moves[START_MOVES_KEPT];
 };
 void start_view(const struct start_pod *pod, uint32_t container, struct start_view *ret_view);

@@ -160,7 +160,7 @@ static void test_old_versions_are_frozen(void **state)
     for (size_t i = 0; i < VERSIONS; i++) {
         versions[i] = thing(&KIND_POD, "a", "x", i + 1);
         struct obj *old = i > 0 ? versions[i - 1] : NULL;
-        enum change_type type = i == 0      ? CHANGE_ADDED
+        enum change_type type = i == 0     ? CHANGE_ADDED
                                 : i == 700 ? CHANGE_DELETED
                                 : i == 701 ? CHANGE_ADDED
                                            : CHANGE_MODIFIED;
@@ -169,7 +169,7 @@ static void test_old_versions_are_frozen(void **state)
             obj_unref(versions[i - 1]); /* the window has it */
     }
     assert_null(versions[0]->doc);
-    assert_null(versions[700]->doc); /* a deletion has no successor */
+    assert_null(versions[700]->doc);   /* a deletion has no successor */
     assert_non_null(versions[9]->doc); /* somebody still has it */
     assert_non_null(versions[VERSIONS - 2]->doc);
     size_t heard = 0;
