@@ -59,6 +59,7 @@ class Node:
 
     def __init__(self, kit, group, folder, *options):
         self.kit, self.folder, self.is_configured = kit, folder, False
+        self.api = Unix(folder / "d" / "muster.sock")
         folder.mkdir()
         self.lines = folder / "lines"
         self.lines.touch()
@@ -69,9 +70,9 @@ class Node:
         if not self.child.stdout.readline().startswith("ready "):
             self.stop()
             raise kit.Skipped("the server did not start")
-        self.api = Unix(folder / "d" / "muster.sock")
 
     def stop(self):
+        self.api.close()  # a server that goes waits for those who might still ask
         self.kit.end(self.child, 30)
 
     def call(self, method, path, body=None):
