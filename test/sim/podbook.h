@@ -12,7 +12,8 @@
  *  2. a pod that nobody deleted by force goes only when none of its units is alive;
  *  3. an end is forgotten only when the pod's stored status tells of it, or the pod goes;
  *  4. what a status says of an end is what happened: that unit has ended, with that code;
- *  5. a pod that has ended stays as it ended, and a count of restarts never goes down. */
+ *  5. a pod that has ended stays as it ended, and a count of restarts never goes down (but for
+ *     a start that came to nothing, which may be counted again). */
 struct podbook {
     struct sim *sim;
     struct sim_runtime *runtime;
