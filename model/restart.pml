@@ -3,17 +3,27 @@
  * In-place restart of a group: one controller, N members, and everything that may go wrong.
  * README.md has the protocol as a table, what is checked, and what the engine must keep.
  *
- * Time does not exist here: any process may pause for ever between two moves, a watch may lag by
- * any amount, a request may take any time. Each atomic block is one move; a move is named in the
- * comment above it (m_ for members, c_ for the controller, x_ for what the world does to them), and
- * the engine's table uses the same names.
+ * Time does not exist here: any process may pause for as long as it likes between two moves, a watch
+ * may lag by any amount, a request may take any time. Each d_step is one move, named in the comment
+ * above it (m_ for members, c_ for the controller, x_ for what the world does to them).
  *
  * Every move changes something that never changes back, and faults are counted; so each run ends.
  * A run that ended is judged by `judge`, which makes liveness a question about end states; the
- * claim `live` asks it again as LTL.
+ * claim `live` asks the same as LTL.
  *
- * Bugs to be found are behind BUG_*, see the script next to this file. ONLY=n leaves just property n
- * switched on, so that a bug counts as found only by the property that names it.
+ * Two things are left out because they add states but no behaviour:
+ * - What an agent has seen of the status. A watch that lags brings some older status, but never one
+ *   older than the last it brought; statuses follow each other as (deprecated, synced) = (0,0) (0,1)
+ *   (1,1) (1,2) ...; so "its watch has brought synced == e by now" is "synced >= e" in the store, at
+ *   a moment the agent's slowness picks. To have seen a status and not yet acted on it is the same as
+ *   not having seen it.
+ * - The time between the controller's decision and its write. The write counts only if the status
+ *   is the one it was decided on; so it is as if decided when written, from an older copy of the
+ *   pods, and copies are as old as they like anyway. Only a controller that ends in between
+ *   (x_depose) leaves such a write behind.
+ *
+ * Bugs to be found are behind BUG_*. ONLY=n leaves just property n switched on, so that a bug counts
+ * as found only if the property that names it finds it.
  */
 #ifndef N
 #define N 2 /* members */
@@ -43,46 +53,15 @@
 #ifndef ONLY
 #define ONLY 0
 #endif
-#if ONLY == 0 || ONLY == 1
-#define S1(holds) assert(holds)
-#else
-#define S1(holds) skip
-#endif
-#if ONLY == 0 || ONLY == 2
-#define S2(holds) assert(holds)
-#else
-#define S2(holds) skip
-#endif
-#if ONLY == 0 || ONLY == 3
-#define S3(holds) assert(holds)
-#else
-#define S3(holds) skip
-#endif
-#if ONLY == 0 || ONLY == 4
-#define S4(holds) assert(holds)
-#else
-#define S4(holds) skip
-#endif
-#if ONLY == 0 || ONLY == 5
-#define S5(holds) assert(holds)
-#else
-#define S5(holds) skip
-#endif
-#if ONLY == 0 || ONLY == 6
-#define BUDGET(holds) assert(holds)
-#else
-#define BUDGET(holds) skip
-#endif
-#if ONLY == 0 || ONLY == 7
-#define LIVE(holds) assert(holds)
-#else
-#define LIVE(holds) skip
-#endif
-#if ONLY == 0
-#define INVARIANT(holds) assert(holds) /* no property of the group, but what the engine relies on */
-#else
-#define INVARIANT(holds) skip
-#endif
+#define CHECK(property, holds) assert((ONLY != 0 && ONLY != property) || (holds))
+#define S1(holds) CHECK(1, holds)
+#define S2(holds) CHECK(2, holds)
+#define S3(holds) CHECK(3, holds)
+#define S4(holds) CHECK(4, holds)
+#define S5(holds) CHECK(5, holds)
+#define BUDGET(holds) CHECK(6, holds)
+#define LIVE(holds) CHECK(7, holds)
+#define INVARIANT(holds) CHECK(8, holds) /* not a promise to users, but what the engine relies on */
 
 mtype:agent = {
     DOWN,     /* no agent runs; a worker may (an orphan) */
@@ -94,7 +73,7 @@ mtype:agent = {
 };
 mtype:worker = { ALIVE, DIED, SUCCEEDED };
 mtype:verdict = { UNDECIDED, COMPLETED, FAILED };
-mtype:plan = { NOTHING, DEPRECATE, SYNC, COMPLETE, FAIL, DEPRECATE_CHARGED };
+mtype:plan = { NOTHING, DEPRECATE, SYNC, COMPLETE, FAIL, CHARGED };
 
 /* --- Durable: what the store keeps ------------------------------------------------------------ */
 
@@ -116,52 +95,52 @@ pod_t pod[N];
 
 typedef agent_t {
     mtype:agent state;
-    unsigned epoch : 3;
-    /* What it has seen of the status: lags, never goes back. */
-    unsigned deprecated : 3;
-    unsigned synced : 3;
-    bool over
+    unsigned epoch : 3
 };
 agent_t agent[N];
 
-/* The process. epoch 0 is none; a dead one stays until it is reaped. */
+/* The process. Epoch 0 is none; a dead one stays until it is reaped. */
 typedef worker_t {
     unsigned epoch : 3;
     mtype:worker state
 };
 worker_t worker[N];
 
-/* The controller's copy of the pods, what it is about to write, and whether its key is queued. */
-pod_t cache[N];
+/* The controller's copy of the pods, and whether its key is queued. */
+typedef copy_t {
+    unsigned epoch : 3;
+    bool succeeded
+};
+copy_t cache[N];
+bool queued = true;
+
+/* A write to the status, with what stands for the revision it was decided on. */
 typedef write_t {
     mtype:plan plan;
     unsigned epoch : 3;
-    unsigned deprecated : 3; /* these two stand for the revision it was decided on */
+    unsigned deprecated : 3;
     unsigned synced : 3
 };
 write_t write[2];
 #define OWN 0   /* the controller's */
 #define STRAY 1 /* of a controller that is gone: may arrive at any time, or never */
-bool queued = true;
 
 /* An announcement whose sender is gone, or the copy of one: may arrive at any time, or never. */
 typedef announcement_t {
     unsigned place : 2;
     unsigned uid : 2;
-    unsigned epoch : 3 /* 0: no such request is under way */
+    unsigned epoch : 3 /* 0: none is under way */
 };
 announcement_t stray;
 
 /* --- What only the properties look at ---------------------------------------------------------- */
 
-byte announced[N];         /* the greatest epoch that the holder of this place got written */
-byte started[N];           /* epochs with a worker here, as bits */
-unsigned newest : 3;       /* the greatest epoch that ever had a worker */
-unsigned broken : 3;       /* the greatest epoch that lost a worker which had not succeeded */
+byte announced[N];   /* the greatest epoch that the holder of this place got written */
+byte started[N];     /* the greatest epoch that had a worker in this place */
+unsigned broken : 3; /* the greatest epoch that lost a worker which had not succeeded */
 unsigned restarts : 3;
-bool quiet;                /* faults have stopped */
 #ifdef BUG_REPLACED_EARLY
-byte zombie[N]; /* a worker whose pod has a successor already */
+byte zombie[N]; /* the epoch of a worker whose pod has a successor already */
 #endif
 
 /* Scratch, of no meaning between two moves. */
@@ -173,12 +152,10 @@ hidden byte j, next, sender, top, equal, all_done;
 #else
 #define EACH(move) :: move(0) :: move(1)
 #endif
-
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
+#define BREAKS(e) broken = MAX(broken, e)
 
 /* --- Members --------------------------------------------------------------------------------- */
-
-#define BREAKS(e) broken = MAX(broken, e)
 
 inline reap(i)
 {
@@ -186,21 +163,11 @@ inline reap(i)
     worker[i].state = ALIVE
 }
 
-inline forget(i)
+inline leave(i, state_)
 {
+    reap(i);
     agent[i].epoch = 0;
-#ifndef BUG_STALE_READ
-    agent[i].deprecated = 0;
-    agent[i].synced = 0;
-#endif
-    agent[i].over = false
-}
-
-inline look(i)
-{
-    agent[i].deprecated = deprecated;
-    agent[i].synced = synced;
-    agent[i].over = (verdict != UNDECIDED)
+    agent[i].state = state_
 }
 
 /* Its place in the group goes on at epoch `next`. */
@@ -211,26 +178,13 @@ inline go_on(i)
     agent[i].state = ANNOUNCE
 }
 
-inline stop(i)
-{
-    reap(i);
-    forget(i);
-#ifdef BUG_STALE_READ
-    agent[i].deprecated = 0;
-    agent[i].synced = 0;
-#endif
-    agent[i].state = OVER
-}
-
 /* A new agent, in the same pod or in a successor. The order counts: first no worker is left here,
  * then the status is read, and that read is not older than this agent. An epoch that was synced by
  * then may have had a worker in this place; so it is not used again. One that was not cannot have
- * had one; so announcing it again is no second chance. */
+ * had one; so announcing it again gives no worker a second start. */
 inline join(i)
 {
-#ifdef BUG_ORPHAN_KEPT
-    skip;
-#else
+#ifndef BUG_ORPHAN_KEPT
     if
     :: worker[i].epoch ->
         BREAKS(worker[i].epoch);
@@ -238,26 +192,15 @@ inline join(i)
     :: else
     fi;
 #endif
-#ifndef BUG_STALE_READ
-    look(i);
-#endif
-    if
-    :: agent[i].over -> stop(i)
-    :: else ->
-#ifdef BUG_STALE_READ
-        next = agent[i].synced + 1;
-        go_on(i)
-#elif defined(BUG_START_TWICE)
-        next = (pod[i].epoch -> pod[i].epoch : synced + 1);
-        go_on(i)
+#ifdef BUG_START_TWICE
+    next = (pod[i].epoch -> pod[i].epoch : synced + 1);
 #else
-        next = MAX(pod[i].epoch, MAX(deprecated, synced) + 1);
-        go_on(i)
+    next = MAX(pod[i].epoch, MAX(deprecated, synced) + 1);
 #endif
-    fi
+    go_on(i)
 }
 
-/* The store takes an announcement for the pod it was made for, and only upwards. */
+/* The store takes `next` of the pod `sender`: for the pod it was made for, and only upwards. */
 inline accept(i)
 {
     if
@@ -285,25 +228,20 @@ inline start_worker(i)
 {
     for (j : 0 .. N - 1) {
         S1(pod[j].succeeded || announced[j] >= agent[i].epoch);
-        S2(j == i || worker[j].epoch == 0 || worker[j].state != ALIVE ||
-           worker[j].epoch == agent[i].epoch);
+        S2(worker[j].epoch == 0 || worker[j].state != ALIVE || worker[j].epoch == agent[i].epoch);
+        S2(started[j] <= agent[i].epoch);
 #ifdef BUG_REPLACED_EARLY
-        S2(zombie[j] == 0 || zombie[j] >= agent[i].epoch);
+        S2(zombie[j] == 0 || zombie[j] == agent[i].epoch);
 #endif
     }
-    S2(agent[i].epoch >= newest);
-    S3(!(started[i] & (1 << agent[i].epoch)));
-    started[i] = started[i] | (1 << agent[i].epoch);
-    newest = MAX(newest, agent[i].epoch);
+    S3(started[i] < agent[i].epoch);
+    started[i] = MAX(started[i], agent[i].epoch);
     worker[i].epoch = agent[i].epoch;
     worker[i].state = ALIVE;
     agent[i].state = RUN
 }
 
 #define IN_GROUP(i) (agent[i].state == ANNOUNCE || agent[i].state == WAIT || agent[i].state == RUN)
-#define LAGS(i)                                                                                    \
-    (agent[i].deprecated != deprecated || agent[i].synced != synced ||                             \
-     agent[i].over != (verdict != UNDECIDED))
 
 proctype member(byte i)
 {
@@ -311,8 +249,22 @@ end:
     do
     /* m_join: an agent starts */
     :: d_step {
-        agent[i].state == DOWN -> join(i)
+        agent[i].state == DOWN && verdict == UNDECIDED -> join(i)
     }
+#ifdef BUG_STALE_READ
+    /* ... and believes a status from before its start, as the document allows */
+    :: d_step {
+        agent[i].state == DOWN && verdict == UNDECIDED && synced > 0 ->
+        if
+        :: worker[i].epoch ->
+            BREAKS(worker[i].epoch);
+            reap(i)
+        :: else
+        fi;
+        next = synced;
+        go_on(i)
+    }
+#endif
     /* m_write: the store has the announcement; the answer is still under way, or lost */
     :: d_step {
         agent[i].state == ANNOUNCE && pod[i].epoch < agent[i].epoch ->
@@ -324,51 +276,41 @@ end:
     :: d_step {
         agent[i].state == ANNOUNCE && pod[i].epoch >= agent[i].epoch -> agent[i].state = WAIT
     }
-    /* m_look: the watch brings the newest status; what came between may be skipped */
-    :: d_step {
-        IN_GROUP(i) && LAGS(i) -> look(i)
-    }
-    /* m_lift: all have announced this epoch */
+    /* m_lift: the watch has brought synced == epoch, and nothing newer yet */
     :: d_step {
 #ifdef BUG_NO_BARRIER
-        agent[i].state == WAIT && agent[i].deprecated < agent[i].epoch && !agent[i].over ->
+        agent[i].state == WAIT ->
 #else
-        agent[i].state == WAIT && agent[i].synced == agent[i].epoch &&
-            agent[i].deprecated < agent[i].epoch && !agent[i].over ->
+        agent[i].state == WAIT && synced >= agent[i].epoch ->
 #endif
         start_worker(i)
     }
-    /* m_restart: this epoch is over; its worker is gone before the next one is announced */
+    /* m_restart: the watch has brought deprecated >= epoch. The worker is gone before the next epoch
+     * is announced. */
     :: d_step {
-        IN_GROUP(i) && agent[i].deprecated >= agent[i].epoch && !agent[i].over ->
+        IN_GROUP(i) && deprecated >= agent[i].epoch ->
         reap(i);
-        next = agent[i].deprecated + 1;
+        next = deprecated + 1;
         go_on(i)
     }
 #ifndef BUG_DEATH_UNREPORTED
     /* m_death: the worker's end is told by announcing the next epoch, at once */
     :: d_step {
-        agent[i].state == RUN && worker[i].epoch && worker[i].state == DIED ->
+        agent[i].state == RUN && worker[i].state == DIED ->
         reap(i);
-        next = MAX(agent[i].epoch, agent[i].deprecated) + 1;
+        next = agent[i].epoch + 1;
         go_on(i)
     }
 #endif
     /* m_success: recorded on the pod; from now on nobody waits for this member */
     :: d_step {
-        agent[i].state == RUN && worker[i].epoch && worker[i].state == SUCCEEDED ->
-        reap(i);
-        forget(i);
-#ifdef BUG_STALE_READ
-        agent[i].deprecated = 0;
-        agent[i].synced = 0;
-#endif
+        agent[i].state == RUN && worker[i].state == SUCCEEDED ->
         pod[i].succeeded = true;
-        agent[i].state = DONE
+        leave(i, DONE)
     }
-    /* m_over: the group has ended */
+    /* m_over: the watch, or the first read, has brought a verdict */
     :: d_step {
-        IN_GROUP(i) && agent[i].over -> stop(i)
+        (IN_GROUP(i) || agent[i].state == DOWN) && verdict != UNDECIDED -> leave(i, OVER)
     }
     od
 }
@@ -383,109 +325,93 @@ inline no_write(w)
     write[w].synced = 0
 }
 
-inline intend(what, to)
+inline intend(w, what, to)
 {
-    write[OWN].plan = what;
-    write[OWN].epoch = to;
-    write[OWN].deprecated = deprecated;
-    write[OWN].synced = synced
+    write[w].plan = what;
+    write[w].epoch = to;
+    write[w].deprecated = deprecated;
+    write[w].synced = synced
 }
 
+#ifdef BUG_DONE_COUNTED
+#define EXPECTED(i) true
+#else
+#define EXPECTED(i) (!cache[i].succeeded)
+#endif
+#ifdef BUG_NO_LIMIT
+#define SPENT false
+#else
+#define SPENT (charged >= MAX_RESTARTS)
+#endif
+#ifdef BUG_SYNC_UNGUARDED
+#define LIFTS (equal && top != synced && top > 0)
+#elif defined(BUG_SYNC_EARLY)
+#define LIFTS (top > synced)
+#else
+#define LIFTS (equal && top > synced)
+#endif
+
 /* From the copy of the pods, as old as it may be, and the status under its revision. */
-inline decide()
+inline decide(w)
 {
     top = 0;
     all_done = true;
     for (j : 0 .. N - 1) {
-        if
-#ifdef BUG_DONE_COUNTED
-        :: cache[j].succeeded -> top = MAX(top, cache[j].epoch)
-#else
-        :: cache[j].succeeded
-#endif
-        :: else ->
-            all_done = false;
-            top = MAX(top, cache[j].epoch)
-        fi
+        top = (EXPECTED(j) && cache[j].epoch > top -> cache[j].epoch : top);
+        all_done = all_done && cache[j].succeeded
     }
     equal = true;
     for (j : 0 .. N - 1) {
-        if
-#ifdef BUG_DONE_COUNTED
-        :: cache[j].epoch != top -> equal = false
-#else
-        :: !cache[j].succeeded && cache[j].epoch != top -> equal = false
-#endif
-        :: else
-        fi
+        equal = equal && (!EXPECTED(j) || cache[j].epoch == top)
     }
-#ifdef BUG_SYNC_EARLY
-    equal = true;
-#endif
     if
-    :: all_done -> intend(COMPLETE, 0)
-    :: !all_done && top > deprecated + 1 ->
-        if
-#ifdef BUG_NO_LIMIT
-        :: false
-#else
-        :: charged >= MAX_RESTARTS -> intend(FAIL, 0)
-#endif
-        :: else -> intend(DEPRECATE, top - 1)
-        fi
-#ifdef BUG_SYNC_UNGUARDED
-    :: !all_done && top <= deprecated + 1 && equal && top != synced && top > 0 -> intend(SYNC, top)
-#else
-    :: !all_done && top <= deprecated + 1 && equal && top > synced -> intend(SYNC, top)
-#endif
+    :: all_done -> intend(w, COMPLETE, 0)
+    :: !all_done && top > deprecated + 1 && SPENT -> intend(w, FAIL, 0)
+    :: !all_done && top > deprecated + 1 && !SPENT -> intend(w, DEPRECATE, top - 1)
+    :: !all_done && top <= deprecated + 1 && LIFTS -> intend(w, SYNC, top)
     :: else
     fi
 }
 
 /* One write to the status. It counts only if nobody else wrote since it was decided. */
+#ifdef BUG_BLIND_WRITE
+#define CURRENT(w) true
+#else
+#define CURRENT(w) (write[w].deprecated == deprecated && write[w].synced == synced)
+#endif
 inline commit(w)
 {
     if
-#ifdef BUG_BLIND_WRITE
-    :: verdict == UNDECIDED ->
-#else
-    :: verdict == UNDECIDED && write[w].deprecated == deprecated && write[w].synced == synced ->
-#endif
+    :: verdict == UNDECIDED && write[w].plan != NOTHING && CURRENT(w) ->
         if
-        :: write[w].plan == DEPRECATE || write[w].plan == DEPRECATE_CHARGED ->
-            S5(write[w].epoch > deprecated);
+        :: write[w].plan == DEPRECATE || write[w].plan == CHARGED ->
+            S5(write[w].epoch >= deprecated);
             deprecated = write[w].epoch;
             restarts++;
-            if
-            :: write[w].plan == DEPRECATE -> charged++
-            :: else
-            fi;
-            BUDGET(charged == restarts);
-            BUDGET(charged <= MAX_RESTARTS)
+            charged = (write[w].plan == CHARGED -> charged : charged + 1);
+            BUDGET(charged == restarts && charged <= MAX_RESTARTS)
         :: write[w].plan == SYNC ->
-            S5(write[w].epoch > synced);
+            S5(write[w].epoch >= synced);
             synced = write[w].epoch
         :: write[w].plan == COMPLETE -> verdict = COMPLETED
         :: write[w].plan == FAIL ->
-            BUDGET(charged == MAX_RESTARTS);
+            BUDGET(restarts == MAX_RESTARTS);
             verdict = FAILED
         fi;
+        queued = true;
         INVARIANT(deprecated <= synced && synced <= deprecated + 1)
     :: else
-    fi
+    fi;
+    no_write(w)
 }
 
-#define UNSEEN(i)                                                                                  \
-    (cache[i].uid != pod[i].uid || cache[i].epoch != pod[i].epoch ||                               \
-     cache[i].succeeded != pod[i].succeeded)
+#define UNSEEN(i) (cache[i].epoch != pod[i].epoch || cache[i].succeeded != pod[i].succeeded)
 
-/* c_see: the watch brings one pod. Not while a write is out: a copy that lags any longer is the
- * same as one that is read now and used after the write. */
+/* c_see: the watch brings one pod, and queues the key */
 inline c_see(i)
 {
     d_step {
-        verdict == UNDECIDED && write[OWN].plan == NOTHING && UNSEEN(i) ->
-        cache[i].uid = pod[i].uid;
+        verdict == UNDECIDED && UNSEEN(i) ->
         cache[i].epoch = pod[i].epoch;
         cache[i].succeeded = pod[i].succeeded;
         queued = true
@@ -497,29 +423,26 @@ proctype controller()
 end:
     do
     EACH(c_see)
-    /* c_decide: the key is taken from the queue */
+    /* c_decide, c_write: the key is taken from the queue; what follows from it is written at once */
     :: d_step {
-        verdict == UNDECIDED && write[OWN].plan == NOTHING && queued ->
+        verdict == UNDECIDED && queued && write[OWN].plan == NOTHING ->
         queued = false;
-        decide()
-    }
+        decide(OWN);
 #ifdef BUG_CHARGED_APART
-    :: d_step {
-        write[OWN].plan == DEPRECATE ->
-        charged++;
-        write[OWN].plan = DEPRECATE_CHARGED
+        if
+        :: write[OWN].plan == DEPRECATE ->
+            charged++;
+            write[OWN].plan = CHARGED
+        :: else -> commit(OWN)
+        fi
     }
     :: d_step {
-        write[OWN].plan != NOTHING && write[OWN].plan != DEPRECATE ->
+        verdict == UNDECIDED && write[OWN].plan == CHARGED -> commit(OWN)
+    }
 #else
-    /* c_write: the store answers; nothing is decided before it has */
-    :: d_step {
-        write[OWN].plan != NOTHING ->
-#endif
-        commit(OWN);
-        no_write(OWN);
-        queued = (verdict == UNDECIDED)
+        commit(OWN)
     }
+#endif
     od
 }
 
@@ -551,7 +474,7 @@ inline x_crash(i)
 {
     d_step {
         crashes > 0 && verdict == UNDECIDED && IN_GROUP(i) ->
-        forget(i);
+        agent[i].epoch = 0;
         agent[i].state = DOWN;
         crashes--
     }
@@ -562,7 +485,7 @@ inline x_crash(i)
 inline x_replace(i)
 {
     d_step {
-        replaced > 0 && verdict == UNDECIDED && agent[i].state != OVER && !pod[i].succeeded ->
+        replaced > 0 && verdict == UNDECIDED && !pod[i].succeeded ->
         if
         :: worker[i].epoch -> BREAKS(worker[i].epoch)
         :: else
@@ -570,9 +493,7 @@ inline x_replace(i)
 #ifdef BUG_REPLACED_EARLY
         zombie[i] = worker[i].epoch;
 #endif
-        reap(i);
-        forget(i);
-        agent[i].state = DOWN;
+        leave(i, DOWN);
         pod[i].uid++;
         pod[i].epoch = 0;
         replaced--
@@ -591,6 +512,38 @@ inline x_copy(i)
     }
 }
 
+inline no_stray()
+{
+    stray.place = 0;
+    stray.uid = 0;
+    stray.epoch = 0
+}
+
+/* x_depose: the controller ends at any point, perhaps with a write out that arrives later. Its
+ * successor's copy of the pods may be older than the one before had: the same, or one announcement
+ * behind, or empty. */
+#define SAME 0
+#define OLDER 1
+#define EMPTY 2
+inline x_depose(write_is_out, copy_is)
+{
+    d_step {
+        leaders > 0 && verdict == UNDECIDED ->
+        leaders--;
+        no_write(OWN);
+        if
+        :: write_is_out -> decide(STRAY)
+        :: else
+        fi;
+        for (j : 0 .. N - 1) {
+            cache[j].epoch = (copy_is == OLDER && cache[j].epoch -> cache[j].epoch - 1 :
+                (copy_is == EMPTY -> 0 : cache[j].epoch));
+            cache[j].succeeded = cache[j].succeeded && copy_is == SAME
+        }
+        queued = true
+    }
+}
+
 proctype world()
 {
     unsigned deaths : 3 = DEATHS, crashes : 3 = CRASHES, replaced : 3 = REPLACED;
@@ -602,73 +555,37 @@ proctype world()
     EACH(x_crash)
     EACH(x_replace)
     EACH(x_copy)
-    /* x_arrive: it arrives */
+    :: x_depose(false, SAME)
+    :: x_depose(false, OLDER)
+    :: x_depose(false, EMPTY)
+    :: x_depose(true, SAME)
+    :: x_depose(true, OLDER)
+    :: x_depose(true, EMPTY)
+    /* x_arrive: a stray announcement arrives */
     :: d_step {
         stray.epoch && verdict == UNDECIDED ->
         next = stray.epoch;
         sender = stray.uid;
         j = stray.place;
         accept(j);
-        stray.place = 0;
-        stray.uid = 0;
-        stray.epoch = 0
+        no_stray()
     }
-    /* x_depose: the controller ends at any point. A write that was out is lost, or arrives later.
-     * Its successor starts with a copy of the pods that may be older than that of the one before:
-     * as it was, one announcement behind, or empty. */
-    :: atomic {
-        leaders > 0 && verdict == UNDECIDED ->
-        leaders--;
-        if
-        :: write[OWN].plan != NOTHING ->
-            write[STRAY].plan = write[OWN].plan;
-            write[STRAY].epoch = write[OWN].epoch;
-            write[STRAY].deprecated = write[OWN].deprecated;
-            write[STRAY].synced = write[OWN].synced
-        :: true
-        fi;
-        no_write(OWN);
-        queued = true;
-        if
-        :: true
-        :: d_step {
-            for (j : 0 .. N - 1) {
-                if
-                :: cache[j].epoch -> cache[j].epoch = cache[j].epoch - 1
-                :: else
-                fi
-            }
-        }
-        :: d_step {
-            for (j : 0 .. N - 1) {
-                cache[j].uid = 0;
-                cache[j].epoch = 0;
-                cache[j].succeeded = false
-            }
-        }
-        fi
-    }
-    /* x_arrive_write: the write of the one before arrives */
+    /* x_arrive_write: a stray write arrives */
     :: d_step {
-        write[STRAY].plan != NOTHING && verdict == UNDECIDED ->
-        commit(STRAY);
-        no_write(STRAY)
+        write[STRAY].plan != NOTHING && verdict == UNDECIDED -> commit(STRAY)
     }
     /* x_stop: no more faults; what was still under way is lost */
     :: d_step {
+        true ->
         no_write(STRAY);
-        stray.place = 0;
-        stray.uid = 0;
-        stray.epoch = 0;
+        no_stray();
         deaths = 0;
         crashes = 0;
         replaced = 0;
         copies = 0;
         leaders = 0;
-        successes = 0;
-        quiet = true
-    } ->
-        break
+        successes = 0
+    } -> break
     od
 }
 
@@ -678,44 +595,48 @@ proctype world()
     (agent[i].state == RUN && agent[i].epoch == synced && worker[i].epoch == synced &&             \
      worker[i].state == ALIVE)
 #define SETTLED(i) (pod[i].succeeded || RUNS(i))
-#define EMPTY(i) (worker[i].epoch == 0)
+#define GONE(i) (worker[i].epoch == 0)
+#define DONE_(i) (pod[i].succeeded)
 #if N > 2
 #define ALL(what) (what(0) && what(1) && what(2))
-#define ALL_DONE (pod[0].succeeded && pod[1].succeeded && pod[2].succeeded)
 #else
 #define ALL(what) (what(0) && what(1))
-#define ALL_DONE (pod[0].succeeded && pod[1].succeeded)
 #endif
 #define NOT_LOST (verdict != UNDECIDED || broken <= deprecated)
 #define GOOD                                                                                       \
-    ((verdict == UNDECIDED && !ALL_DONE && ALL(SETTLED)) || (verdict == FAILED && ALL(EMPTY)) ||   \
-     (verdict == COMPLETED && ALL_DONE && ALL(EMPTY)))
+    ((verdict == UNDECIDED && ALL(SETTLED) && !ALL(DONE_)) || (verdict == FAILED && ALL(GONE)) ||  \
+     (verdict == COMPLETED && ALL(DONE_) && ALL(GONE)))
 
 #ifdef LTL
 ltl live { <>[] (GOOD && NOT_LOST) }
 #else
-/* Nothing moves any more, anywhere, and will not. */
+/* Nothing moves any more, anywhere, and nothing will. */
 active proctype judge()
 {
     timeout -> d_step {
         S4(NOT_LOST);
-        LIVE(GOOD);
-        quiet = true
+        LIVE(GOOD)
     }
 }
 #endif
 
 init
 {
-    atomic {
+    d_step {
         no_write(OWN);
         no_write(STRAY);
         for (j : 0 .. N - 1) {
             agent[j].state = DOWN;
             worker[j].state = ALIVE;
-            pod[j].uid = 1;
-            run member(j)
+            pod[j].uid = 1
         }
+    }
+    atomic {
+        run member(0);
+        run member(1);
+#if N > 2
+        run member(2);
+#endif
         run controller();
         run world()
     }
