@@ -615,7 +615,10 @@ active proctype judge()
 {
     timeout -> d_step {
         S4(NOT_LOST);
-        LIVE(GOOD)
+        LIVE(GOOD);
+#ifdef REACHED
+        assert(!(REACHED)) /* no property: shows that such an end is among those searched */
+#endif
     }
 }
 #endif
