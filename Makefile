@@ -25,7 +25,7 @@ BUILDS = build build-san build-tsan build-cov build-clang build-fuzz
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all run test bench fuzz lint install coverage tsan format clean help FORCE
+.PHONY: all run test bench fuzz lint install coverage tsan model model-mutants format clean help FORCE
 
 all: build@compile  ## build the release into build/
 	@:
@@ -54,6 +54,12 @@ coverage: test@setup coverage@setup build-cov@compile  ## run the tests, write b
 tsan: test@setup build-tsan@compile  ## run all tests under ThreadSanitizer
 	scripts/test build-tsan
 
+model: model@setup  ## prove the restart protocol within bounds (model/README.md)
+	scripts/model check
+
+model-mutants: model@setup  ## put known bugs into that model; each must be found
+	scripts/model mutants
+
 format: lint@setup  ## format all C files in place
 	scripts/format -i
 
@@ -61,7 +67,7 @@ clean:  ## remove all build folders
 	rm -rf $(BUILDS)
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 install@prefix: build/build.ninja
 	$(MESON) configure build -Dprefix="$(prefix)"
