@@ -60,6 +60,16 @@ static const struct type *body_type(const struct call *call)
     return strcmp(call->sub, "scale") == 0 ? &TYPE_SCALE : call->kind->type;
 }
 
+/* Kinds that Kubernetes has no messages for have only the number of their metadata: read as
+ * protobuf, all else would be lost without a word. */
+static bool has_numbers(const struct type *type)
+{
+    for (const struct field *f = type->fields; f->name != NULL; f++)
+        if (f->pb != 0 && strcmp(f->name, "metadata") != 0)
+            return true;
+    return false;
+}
+
 static bool body_object(struct call *call, yyjson_mut_doc **ret_doc, struct status *status)
 {
     const char *type = content_type(call);
@@ -70,6 +80,8 @@ static bool body_object(struct call *call, yyjson_mut_doc **ret_doc, struct stat
         r = json_parse_mut(call->req->body, &doc, &err);
     else if (is_type(type, "application/yaml"))
         r = parse_yaml(call->req->body, &doc, &err);
+    else if (is_type(type, PROTOBUF_MEDIA_TYPE) && !has_numbers(body_type(call)))
+        unsupported(type, "application/json, application/yaml", status);
     else if (is_type(type, PROTOBUF_MEDIA_TYPE))
         r = protobuf_decode(body_type(call), call->req->body, &doc, &err);
     else

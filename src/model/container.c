@@ -328,8 +328,9 @@ static bool image_moves(const char *image)
 }
 
 /* "name" is short for {name: name}. */
-static void fill_depends(yyjson_mut_doc *doc, yyjson_mut_val *list)
+static void container_expand(yyjson_mut_doc *doc, yyjson_mut_val *val)
 {
+    yyjson_mut_val *list = yyjson_mut_obj_get(val, "dependsOn");
     size_t n = yyjson_mut_arr_size(list);
     for (size_t i = 0; i < n; i++) {
         yyjson_mut_val *item = yyjson_mut_arr_get(list, i);
@@ -344,7 +345,6 @@ static void fill_depends(yyjson_mut_doc *doc, yyjson_mut_val *list)
 
 static void container_fill(yyjson_mut_doc *doc, yyjson_mut_val *val)
 {
-    fill_depends(doc, yyjson_mut_obj_get(val, "dependsOn"));
     const char *image = yyjson_mut_get_str(yyjson_mut_obj_get(val, "image"));
     if (image == NULL || *image == '\0' || rules_has(val, "imagePullPolicy"))
         return;
@@ -415,7 +415,7 @@ static void container_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val
 const struct type TYPE_CONTAINER = {
     CORE_V1("Container"),   "One program of the pod, with what it needs.",
     CONTAINER_FIELDS,       .check = container_check,
-    .fill = container_fill,
+    .fill = container_fill, .expand = container_expand,
 };
 
 static void ephemeral_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)

@@ -54,6 +54,16 @@ static const char *dns_label_problem(const char *text, size_t len)
     return NULL;
 }
 
+static const char *dns_name_problem(const char *text, size_t len)
+{
+    if (len > LABEL_MAX)
+        return "must be no more than 63 characters";
+    if (!is_dns_label(text, len) || !is_lower(text[0]))
+        return "a DNS name (RFC 1035) is made of lower-case letters, digits and '-', must start "
+               "with a letter and end with a letter or digit (like 'my-name' or 'abc-123')";
+    return NULL;
+}
+
 static bool is_dns_subdomain(const char *text, size_t len)
 {
     struct sv rest = {text, len};
@@ -193,6 +203,7 @@ const char *format_problem(enum fformat format, const char *text, size_t len)
 {
     static const char *(*const PROBLEM[])(const char *text, size_t len) = {
         [FMT_DNS_LABEL] = dns_label_problem,
+        [FMT_DNS_NAME] = dns_name_problem,
         [FMT_DNS_SUBDOMAIN] = dns_subdomain_problem,
         [FMT_QUALIFIED] = qualified_problem,
         [FMT_LABEL_VALUE] = label_value_problem,

@@ -279,7 +279,8 @@ static void check_not_indexed(struct check *c, yyjson_mut_val *val)
 static void check_indexed(struct check *c, yyjson_mut_val *val)
 {
     int64_t parallelism = json_mut_int_at(val, "parallelism", 0);
-    if (!rules_has(val, "completions"))
+    /* With neither, which only a template can have, it is one pod. */
+    if (!rules_has(val, "completions") && rules_has(val, "parallelism"))
         check_required(c, "completions", "when completion mode is Indexed");
     if (parallelism > INDEXED_MAX)
         check_invalid(c, "parallelism", yyjson_mut_obj_get(val, "parallelism"),

@@ -49,7 +49,7 @@ struct kind {
 
 extern const struct kind *const KINDS[]; /* NULL-terminated, in order of discovery */
 extern const struct kind KIND_NAMESPACE, KIND_NODE, KIND_POD, KIND_EVENT, KIND_CONFIGMAP, KIND_JOB,
-    KIND_LEASE, KIND_NODECONFIG;
+    KIND_JOBSET, KIND_LEASE, KIND_NODECONFIG;
 
 /* Kinds that are measured for whoever asks and never stored: only get and list. They share plurals
  * with stored kinds, so words that people type never mean them. */

@@ -6,8 +6,8 @@
 #include <strings.h>
 
 const struct kind *const KINDS[] = {
-    &KIND_NAMESPACE, &KIND_NODE,       &KIND_POD, &KIND_CONFIGMAP, &KIND_EVENT, &KIND_JOB,
-    &KIND_LEASE,     &KIND_NODECONFIG, NULL,
+    &KIND_NAMESPACE, &KIND_NODE,   &KIND_POD,   &KIND_CONFIGMAP,  &KIND_EVENT,
+    &KIND_JOB,       &KIND_JOBSET, &KIND_LEASE, &KIND_NODECONFIG, NULL,
 };
 
 const struct kind *const READINGS[] = {&KIND_POD_METRICS, &KIND_NODE_METRICS, NULL};

@@ -13,7 +13,7 @@ static const struct field EXEC_FIELDS[] = {
 // clang-format on
 
 /* A command in one text is for the shell. */
-static void exec_fill(yyjson_mut_doc *doc, yyjson_mut_val *val)
+static void exec_expand(yyjson_mut_doc *doc, yyjson_mut_val *val)
 {
     yyjson_mut_val *command = yyjson_mut_obj_get(val, "command");
     if (!yyjson_mut_is_str(command))
@@ -29,7 +29,7 @@ static const struct type TYPE_EXEC = {
     CORE_V1("ExecAction"),
     "Runs a program in the container.",
     EXEC_FIELDS,
-    .fill = exec_fill,
+    .expand = exec_expand,
 };
 
 // clang-format off

@@ -21,7 +21,14 @@ const struct field *type_field(const struct type *type, const char *name, size_t
 
 /* ---- defaults ---- */
 
-static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj);
+/* Inside a template there are no defaults: they come when something is made of it. */
+enum filling {
+    FILL_DEFAULTS,
+    FILL_NONE,
+};
+
+static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj,
+                        enum filling filling);
 
 static void drop_nulls(yyjson_mut_val *obj)
 {
@@ -31,18 +38,20 @@ static void drop_nulls(yyjson_mut_val *obj)
             (void)yyjson_mut_obj_iter_remove(&iter); /* it lives on in the document's pool */
 }
 
-static void fill_list(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_val *list)
+static void fill_list(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_val *list,
+                      enum filling filling)
 {
     size_t i, max;
     yyjson_mut_val *item;
     yyjson_mut_arr_foreach(list, i, max, item)
     {
         if (yyjson_mut_is_obj(item))
-            fill_object(field->of, doc, item);
+            fill_object(field->of, doc, item, filling);
     }
 }
 
-static void fill_map(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_val *map)
+static void fill_map(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_val *map,
+                     enum filling filling)
 {
     size_t i, max;
     yyjson_mut_val *key, *val;
@@ -52,21 +61,24 @@ static void fill_map(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_
         if (field->type == F_STRING && yyjson_mut_is_null(val))
             (void)yyjson_mut_set_str(val, "");
         if (field->type == F_OBJECT && field->of != NULL && yyjson_mut_is_obj(val))
-            fill_object(field->of, doc, val);
+            fill_object(field->of, doc, val, filling);
     }
     if (field->type != F_ANY)
         drop_nulls(map);
 }
 
-static void fill_value(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_val *val)
+static void fill_value(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_val *val,
+                       enum filling filling)
 {
+    if (field->flags & AS_WRITTEN)
+        filling = FILL_NONE;
     bool typed = field->type == F_OBJECT && field->of != NULL;
     if (field->shape == MAP && yyjson_mut_is_obj(val))
-        fill_map(field, doc, val);
+        fill_map(field, doc, val, filling);
     else if (field->shape == LIST && typed && yyjson_mut_is_arr(val))
-        fill_list(field, doc, val);
+        fill_list(field, doc, val, filling);
     else if (field->shape == ONE && typed && yyjson_mut_is_obj(val))
-        fill_object(field->of, doc, val);
+        fill_object(field->of, doc, val, filling);
 }
 
 /* Is there anything that filling could do to it? Most fields are plain, and looking each of them up
@@ -90,43 +102,51 @@ static bool is_kept(const struct pack_kept *kept, const yyjson_mut_val *val)
 }
 
 static void fill_fields(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj,
-                        const struct pack_kept *kept)
+                        const struct pack_kept *kept, enum filling filling)
 {
     drop_nulls(obj);
     for (const struct field *f = type->fields; f->name != NULL; f++) {
         if (!is_filled(f))
             continue;
         yyjson_mut_val *val = yyjson_mut_obj_get(obj, f->name);
-        if (val == NULL && f->fallback != NULL) {
+        if (val == NULL && f->fallback != NULL && filling == FILL_DEFAULTS) {
             val = fallback_of(f, doc);
             (void)yyjson_mut_obj_add_val(doc, obj, f->name, val);
         }
         if (val != NULL && !is_kept(kept, val))
-            fill_value(f, doc, val);
+            fill_value(f, doc, val, filling);
     }
 }
 
-static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj)
+/* The type's own part, after its table's. */
+static void fill_rest(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj,
+                      enum filling filling)
 {
-    fill_fields(type, doc, obj, NULL);
-    if (type->fill != NULL)
+    if (type->expand != NULL)
+        type->expand(doc, obj);
+    if (type->fill != NULL && filling == FILL_DEFAULTS)
         type->fill(doc, obj);
+}
+
+static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj,
+                        enum filling filling)
+{
+    fill_fields(type, doc, obj, NULL, filling);
+    fill_rest(type, doc, obj, filling);
 }
 
 void schema_fill(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     if (yyjson_mut_is_obj(root))
-        fill_object(type, doc, root);
+        fill_object(type, doc, root, FILL_DEFAULTS);
 }
 
 void schema_fill_rest(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *root,
                       struct pack_kept *kept)
 {
-    fill_fields(type, doc, root, kept);
-    if (type->fill == NULL)
-        return;
+    fill_fields(type, doc, root, kept, FILL_DEFAULTS);
     const yyjson_mut_val *next = doc->val_pool.cur;
-    type->fill(doc, root);
+    fill_rest(type, doc, root, FILL_DEFAULTS);
     /* It added something, wherever: what was known of the members may no longer be so. */
     if (doc->val_pool.cur != next)
         kept->len = 0;

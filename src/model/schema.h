@@ -39,6 +39,7 @@ enum fshape {
 enum fformat {
     FMT_NONE,
     FMT_DNS_LABEL,     /* RFC 1123 label, 63 */
+    FMT_DNS_NAME,      /* RFC 1035 label, 63: starts with a letter; names of services */
     FMT_DNS_SUBDOMAIN, /* RFC 1123 subdomain, 253 */
     FMT_QUALIFIED,     /* [prefix/]name, as label keys */
     FMT_LABEL_VALUE,
@@ -59,6 +60,7 @@ enum fflags {
     RETAIN_KEYS = 1 << 5, /* strategic merge: a patch names the keys that stay (volumes) */
     KEY_FORMAT = 1 << 6,  /* format is of a MAP's keys, not its values */
     KEY_MAY_REPEAT = 1 << 7, /* items with an equal merge_key are allowed (ports by protocol) */
+    AS_WRITTEN = 1 << 8, /* a template: nothing in it has defaults until something is made of it */
 };
 
 struct type;
@@ -103,6 +105,8 @@ struct type {
     /* Defaults that depend on other fields; called after the table's. What it sets are new
      * values of `doc`: it edits none in place and removes none. */
     void (*fill)(yyjson_mut_doc *doc, yyjson_mut_val *val);
+    /* Writes short forms out; like `fill` and before it, but also where a field is AS_WRITTEN. */
+    void (*expand)(yyjson_mut_doc *doc, yyjson_mut_val *val);
 };
 
 /* ---- findings ---- */

@@ -104,6 +104,8 @@ def both_forms_of_discovery_agree(world):
         equal(new[key], facts, "/".join(key))
     for wanted in (("", "v1", "pods"), ("", "v1", "pods/status"), ("", "v1", "pods/binding"),
                    ("batch", "v1", "jobs/scale"), ("coordination.k8s.io", "v1", "leases"),
+                   ("jobset.x-k8s.io", "v1alpha2", "jobsets"),
+                   ("jobset.x-k8s.io", "v1alpha2", "jobsets/status"),
                    ("muster.dev", "v1alpha1", "nodeconfigs")):
         equal(wanted in old, True, "/".join(wanted))
 

@@ -456,6 +456,10 @@ def bodies_as_protobuf(world):
     contains(world.api.refused(400, "POST", pods, body("pod_nfs"), as_protobuf)["message"],
              "spec.volumes[0].nfs", "application/json")
     world.api.refused(400, "POST", pods, body("pod_bare")[:-20], as_protobuf)
+    for path in ("/apis/jobset.x-k8s.io/v1alpha2/namespaces/foo/jobsets",
+                 "/apis/muster.dev/v1alpha1/nodeconfigs"):
+        message = world.api.refused(415, "POST", path, body("pod_bare"), as_protobuf)["message"]
+        contains(message, "include: application/json, application/yaml")
 
 
 @cases

@@ -617,6 +617,7 @@ def explain(world):
     contains(world.kubectl("explain", "job.spec", "--recursive"), "GROUP:      batch", "template",
              "containers")
     contains(world.kubectl("explain", "lease.spec.holderIdentity"), "FIELD: holderIdentity <string>")
+    contains(world.kubectl("explain", "jobset.spec.failurePolicy.restartStrategy"), "InPlaceRestart")
     contains(world.kubectl.refused("explain", "pod.spec.colour"), 'field "colour" does not exist')
 
 

@@ -154,6 +154,22 @@ def an_agent_changes_one_annotation_of_its_own_pod(world):
 
 
 @cases
+def an_agent_reads_its_own_jobset(world):
+    ns = world.new_namespace()
+    sets = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{ns}/jobsets"
+    for name in ("w", "x"):
+        world.api.ok("POST", sets, {"metadata": {"name": name}})
+    status = json.dumps({"status": {"syncedEpoch": 1}})
+    with as_role(world, "--role", "agent", "--namespace", ns, "--jobset", "w", "--pod", "w-0") as api:
+        equal(api.get(sets + "/w")["status"]["syncedEpoch"], 0, "epoch")
+        equal(len(api.get(sets + "?fieldSelector=metadata.name%3Dw")["items"]), 1, "listed")
+        for method, path, body in (
+                ("GET", sets + "/x", None), ("GET", sets, None), ("DELETE", sets + "/w", None),
+                ("PATCH", sets + "/w", status), ("PATCH", sets + "/w/status", status)):
+            api.refused(403, method, path, body, MERGE if method == "PATCH" else None)
+
+
+@cases
 def tokens_need_what_their_role_needs(world):
     for options, said in ((("--role", "node"), "needs --name"),
                           (("--role", "agent", "--pod", "p"), "needs --jobset and --pod"),

@@ -66,6 +66,15 @@ static void test_other(void **state)
 {
     (void)state;
     static const struct row ROWS[] = {
+        {FMT_DNS_NAME, "a", true},
+        {FMT_DNS_NAME, "a-0", true},
+        {FMT_DNS_NAME, X63, true},
+        {FMT_DNS_NAME, X63 "x", false},
+        {FMT_DNS_NAME, "", false},
+        {FMT_DNS_NAME, "0-a", false},
+        {FMT_DNS_NAME, "a-", false},
+        {FMT_DNS_NAME, "a.b", false},
+        {FMT_DNS_NAME, "A", false},
         {FMT_ENV_NAME, "HOME", true},
         {FMT_ENV_NAME, "my var-1.x", true},
         {FMT_ENV_NAME, "", false},

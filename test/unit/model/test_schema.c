@@ -43,14 +43,26 @@ static void probe_fill(yyjson_mut_doc *doc, yyjson_mut_val *val)
                      yyjson_mut_sint(doc, yyjson_mut_get_sint(yyjson_mut_obj_get(val, "low")) + 1));
 }
 
+/* "both" is short for low and high. */
+static void probe_expand(yyjson_mut_doc *doc, yyjson_mut_val *val)
+{
+    yyjson_mut_val *both = yyjson_mut_obj_get(val, "both");
+    if (both == NULL)
+        return;
+    json_mut_put(doc, val, "low", yyjson_mut_sint(doc, yyjson_mut_get_sint(both)));
+    json_mut_put(doc, val, "high", yyjson_mut_sint(doc, yyjson_mut_get_sint(both)));
+}
+
 static const struct field PROBE_FIELDS[] = {
+    {"both", F_INT64, ONE},
     {"low", F_INT64, ONE},
     {"high", F_INT64, ONE, RANGE, .min = 0},
     {"sum", F_INT64, ONE},
     {"period", F_INT32, ONE, .fallback = "10"},
     {0},
 };
-static const struct type PROBE = {"Probe", "A probe.", PROBE_FIELDS, probe_check, probe_fill};
+static const struct type PROBE = {"Probe",     "A probe.", PROBE_FIELDS,
+                                  probe_check, probe_fill, probe_expand};
 
 static const struct field SPEC_FIELDS[] = {
     {"parts", F_OBJECT, LIST, REQUIRED | NON_EMPTY | MERGE, .of = &PART, .merge_key = "name"},
@@ -59,6 +71,8 @@ static const struct field SPEC_FIELDS[] = {
     {"probe", F_OBJECT, ONE, .of = &PROBE},
     {"made", F_OBJECT, ONE, .of = &PROBE, .fallback = "{}"},
     {"byName", F_OBJECT, MAP, .of = &PROBE},
+    {"templates", F_OBJECT, LIST, AS_WRITTEN, .of = &PART},
+    {"pattern", F_OBJECT, ONE, AS_WRITTEN, .of = &PROBE},
     {"labels", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED},
     {"limits", F_QUANTITY, MAP, RANGE, .min = 0},
     {"offset", F_QUANTITY, ONE},
@@ -371,6 +385,15 @@ static void test_fill(void **state)
          "null]}}",
          "{\"spec\":{\"policy\":\"x\",\"made\":1,\"parts\":[{\"ports\":[{\"protocol\":\"TCP\"},{"
          "\"protocol\":\"U\"}]},null]}}"},
+        /* short forms are written out before other fields are made from them */
+        {"{\"spec\":{\"policy\":\"x\",\"made\":{\"both\":4,\"period\":1}}}",
+         "{\"spec\":{\"policy\":\"x\",\"made\":{\"both\":4,\"period\":1,\"low\":4,\"high\":4,"
+         "\"sum\":5}}}"},
+        /* a template keeps what was written, but for nulls and short forms */
+        {"{\"spec\":{\"policy\":\"x\",\"made\":1,\"pattern\":{\"both\":4,\"period\":null},"
+         "\"templates\":[{\"ports\":[{}],\"image\":null}]}}",
+         "{\"spec\":{\"policy\":\"x\",\"made\":1,\"pattern\":{\"both\":4,\"low\":4,\"high\":4},"
+         "\"templates\":[{\"ports\":[{}]}]}}"},
         {"[]", "[]"},
     };
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {

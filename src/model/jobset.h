@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "model/schema.h"
+
+/* The parts of a JobSet. Tables are in jobset.c; what tables cannot say is in jobset_check.c and,
+ * for restarts in place, in jobset_inplace.c; the stored object is in kind_jobset.c. */
+#define JOBSET_V1ALPHA2(name) "io.x-k8s.jobset.v1alpha2." name
+
+/* Variables that tell an agent with which exit code it asks for the restart of its pod: the
+ * document's name, and the one that became of it. */
+#define JOBSET_ENV_EXIT_CODE "RESTART_POD_IN_PLACE_EXIT_CODE"
+#define JOBSET_ENV_EXIT_CODE_LATER "IN_PLACE_RESTART_EXIT_CODE"
+/* Where an agent beside its worker answers once the barrier is lifted; as above. */
+#define JOBSET_BARRIER_PATH "/barrier-is-lifted"
+#define JOBSET_BARRIER_PATH_LATER "/barrier-is-down"
+
+extern const struct type TYPE_JOBSET_SPEC, TYPE_JOBSET_STATUS;
+
+/* Of a JobSetSpec, at whose path `c` stands. */
+void jobset_spec_check(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *old);
+void jobset_in_place_check(struct check *c, yyjson_mut_val *spec);
+/* Of a whole JobSet: what is made from its name. */
+void jobset_names_check(struct check *c, yyjson_mut_val *root);
+/* Of a whole JobSet: what may change in it. */
+void jobset_update_check(struct check *c, yyjson_mut_val *root, yyjson_mut_val *old);

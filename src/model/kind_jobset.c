@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cell.h"
+#include "model/jobset.h"
+#include "model/kind.h"
+
+// clang-format off
+static const struct field JOBSET_FIELDS[] = {
+    FIELDS_TYPE_META,
+    FIELD_METADATA,
+    {"spec", F_OBJECT, ONE, .of = &TYPE_JOBSET_SPEC, .fallback = "{}",
+     .doc = "The Jobs of the set, and what becomes of all when one ends."},
+    {"status", F_OBJECT, ONE, .of = &TYPE_JOBSET_STATUS, .doc = "How far the JobSet has come."},
+    {0}};
+// clang-format on
+
+static void jobset_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
+{
+    yyjson_mut_val *spec = yyjson_mut_obj_get(val, "spec");
+    yyjson_mut_val *old_spec = yyjson_mut_obj_get(old, "spec");
+    if (!yyjson_mut_is_obj(spec) || (old_spec != NULL && json_mut_equal(spec, old_spec)))
+        return;
+    jobset_names_check(c, val);
+    if (yyjson_mut_is_obj(old_spec))
+        jobset_update_check(c, val, old);
+}
+
+static const struct type TYPE_JOBSET = {
+    JOBSET_V1ALPHA2("JobSet"),
+    "Jobs that belong together: they start, restart, succeed and fail as one.",
+    JOBSET_FIELDS,
+    .check = jobset_check,
+};
+
+/* Agents compare with the epochs from their first look on. */
+static void jobset_prepare(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now)
+{
+    static const char *const ZERO[] = {"restarts", "deprecatedEpoch", "syncedEpoch"};
+    (void)now;
+    yyjson_mut_val *status = yyjson_mut_obj(doc);
+    for (size_t i = 0; i < ARRAY_LEN(ZERO); i++)
+        json_mut_put(doc, status, ZERO[i], yyjson_mut_sint(doc, 0));
+    json_mut_put(doc, root, "status", status);
+}
+
+static void cell_completed(yyjson_val *root, time_ms now, struct str *out)
+{
+    (void)now;
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(json_at(root, "status.conditions"), i, n, item)
+    {
+        if (str_eq(json_str_at(item, "type"), "Completed")) {
+            cell_at(out, item, "status", "<none>");
+            return;
+        }
+    }
+    cell_text(out, "<none>");
+}
+
+// clang-format off
+static const struct column COLUMNS[] = {
+    NAME_COLUMN,
+    {"TerminalState", "string", "", "How it ended.", 0, "status.terminalState"},
+    {"Restarts",  "string", "", "How often all Jobs were made anew.", 0, "status.restarts"},
+    {"Completed", "string", "", "Whether it has succeeded.", .cell = cell_completed},
+    {"Suspended", "string", "", "Whether it has no pods for now.", 0, "spec.suspend"},
+    AGE_COLUMN,
+    {"Epoch", "integer", "", "The epoch in which all members run.", 1, "status.syncedEpoch"},
+    {0}};
+// clang-format on
+
+const struct kind KIND_JOBSET = {
+    .group = "jobset.x-k8s.io",
+    .version = "v1alpha2",
+    .name = "JobSet",
+    .plural = "jobsets",
+    .singular = "jobset",
+    .namespaced = true,
+    .has_status = true,
+    .name_format = FMT_DNS_NAME,
+    .type = &TYPE_JOBSET,
+    .columns = COLUMNS,
+    .prepare = jobset_prepare,
+};
