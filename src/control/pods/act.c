@@ -273,6 +273,12 @@ void act_watchdog(struct runner *runner, const char *key)
         control_add_after(runner->control, key, left);
         return;
     }
+    struct start_view view;
+    start_view(pod->engine, i, &view);
+    if (view.state == CT_STARTING) { /* counts from when it is ready: the start has a time-out */
+        act_watchdog_arm(runner, pod, i);
+        return;
+    }
     rpod_say(pod, i, "the watchdog was not fed in time");
     pod->containers[i].watchdog_at = TIME_NEVER;
     start_unhealthy(runner->engine, pod->engine, i, now_of(runner));

@@ -91,6 +91,37 @@ static void test_most_room(void **state)
     sim_free(sim);
 }
 
+static int told(struct sim *sim)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    int count = 0;
+    struct obj *event = cache_first(cache, &KIND_EVENT, NULL);
+    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, NULL, event))
+        count += str_eq(json_str_at(event->root, "reason"), "Scheduled");
+    return count;
+}
+
+/* Of a crowd only so many are told about; a single one later is. */
+static void test_news_of_a_crowd(void **state)
+{
+    (void)state;
+    struct sim *sim = stage_open(1, BINDER, NULL);
+    char name[16];
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(name, sizeof(name), "p%d", i);
+        add_pod(sim, name, "1m");
+    }
+    add_node_with(sim, "a", "", "", READY ",'allocatable':{'cpu':'4','memory':'1Gi','pods':'999'}");
+    stage_run(sim, 2000);
+    assert_in_range(told(sim), 200, 230);
+    assert_string_equal(node_of(sim, "p299"), "a");
+    stage_run(sim, 1000);
+    add_pod(sim, "late", "1m");
+    stage_run(sim, 1000);
+    assert_int_equal(events(sim, "Scheduled", "late"), 1);
+    sim_free(sim);
+}
+
 static void test_waits_for_room(void **state)
 {
     (void)state;
@@ -420,11 +451,11 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_most_room),      cmocka_unit_test(test_waits_for_room),
-        cmocka_unit_test(test_room_of_others), cmocka_unit_test(test_left_alone),
-        cmocka_unit_test(test_gate_opens),     cmocka_unit_test(test_matches),
-        cmocka_unit_test(test_requests),       cmocka_unit_test(test_waiting_is_cheap),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_most_room),        cmocka_unit_test(test_waits_for_room),
+        cmocka_unit_test(test_news_of_a_crowd),  cmocka_unit_test(test_room_of_others),
+        cmocka_unit_test(test_left_alone),       cmocka_unit_test(test_gate_opens),
+        cmocka_unit_test(test_matches),          cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_waiting_is_cheap), cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
