@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#define EXIT_KILLED 137
+
 struct unit_page {
     bool has_ended, is_not_run;
+    bool was_not_run; /* an earlier start of the same name came to nothing */
     int exit_code;
 };
 
@@ -85,7 +88,7 @@ static struct unit_page *page_of(struct podbook *book, const char *uid, const ch
 static void on_start(struct podbook *book, const struct runtime_unit *unit)
 {
     scoped_free char *id = mem_printf("%s/%s/%u", unit->uid, unit->container, unit->generation);
-    const struct obj *pod = cache_by_uid(sim_store(book->sim)->cache, unit->uid);
+    const struct obj *pod = cache_by_uid(sim_world(book->sim)->cache, unit->uid);
     if (map_get(book->gone, unit->uid) != NULL && map_get(book->forced, unit->uid) == NULL)
         podbook_fail(book, "%s was started; its pod is gone", id);
     if (pod != NULL && has_ended(pod))
@@ -98,6 +101,7 @@ static void on_start(struct podbook *book, const struct runtime_unit *unit)
     struct unit_page *old = map_put(book->units, id, mem_zalloc(sizeof(*old)));
     if (old != NULL && !old->is_not_run)
         podbook_fail(book, "%s was started a second time", id);
+    ((struct unit_page *)map_get(book->units, id))->was_not_run = old != NULL;
     mem_free(old);
     book->restarts += unit->generation > 1;
 }
@@ -130,6 +134,9 @@ static void on_forget(struct podbook *book, const struct runtime_unit *unit, int
     const struct obj *pod = cache_by_uid(sim_store(book->sim)->cache, unit->uid);
     if (pod == NULL || pod->meta.deleted != 0)
         return;
+    if (has_ended(pod) && code == EXIT_KILLED)
+        return; /* an earlier life told late that the pod has ended: what this one began was killed
+                 */
     yyjson_val *status = status_of(pod, unit->container);
     bool is_later = json_int_at(status, "lifecycle.generation", 0) > unit->generation &&
                     json_int_at(status, "restartCount", 0) >= unit->generation;
@@ -171,6 +178,8 @@ static void judge_end(struct podbook *book, const struct obj *pod, yyjson_val *e
     if (id == NULL || !str_starts(id, "sim://"))
         return; /* it never had a process */
     const struct unit_page *page = map_get(book->units, id + strlen("sim://"));
+    if (page != NULL && page->was_not_run)
+        return; /* a life that heard of the first start may have told of it just now */
     if (page == NULL || !page->has_ended)
         podbook_fail(book, "%s says that %s has ended", pod->meta.name, id);
     else if (!page->is_not_run && page->exit_code != json_int_at(end, "exitCode", -1))

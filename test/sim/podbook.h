@@ -8,10 +8,11 @@
  * steps:
  *
  *  1. a unit is started only when the generation before it has ended or never ran, and never of a
- *     pod that has ended or is gone;
+ *     pod that has ended, as far as the controllers can see, or is gone;
  *  2. a pod that nobody deleted by force goes only when none of its units is alive;
  *  3. an end is forgotten only when the pod's stored status tells of it, or the pod goes;
- *  4. what a status says of an end is what happened: that unit has ended, with that code;
+ *  4. what a status says of an end is what happened: that unit has ended, with that code
+ *     (unless a start that came to nothing had the same name before);
  *  5. a pod that has ended stays as it ended, and a count of restarts never goes down (but for
  *     a start that came to nothing, which may be counted again). */
 struct podbook {

@@ -129,14 +129,19 @@ static yyjson_mut_val *copy_if_of(struct maker *m, yyjson_val *part, yyjson_val 
     return same ? yyjson_val_mut_copy(m->doc, part) : NULL;
 }
 
+static yyjson_val *if_code(yyjson_val *end, int code)
+{
+    return json_int_at(end, "exitCode", -1) == code ? end : NULL;
+}
+
 /* An end that was told already. */
-static yyjson_mut_val *told_end(struct maker *m, const char *name, uint32_t generation)
+static yyjson_mut_val *told_end(struct maker *m, const char *name, const struct ended *ended)
 {
     char id[ID_SIZE];
     yyjson_val *now = status_now(m, name);
-    yyjson_val *end = json_at(now, "state.terminated"),
-               *last = json_at(now, "lastState.terminated");
-    id_of(m, name, generation, id);
+    yyjson_val *end = if_code(json_at(now, "state.terminated"), ended->exit_code);
+    yyjson_val *last = if_code(json_at(now, "lastState.terminated"), ended->exit_code);
+    id_of(m, name, ended->generation, id);
     yyjson_mut_val *copy = copy_if_of(m, end, end, id);
     return copy != NULL ? copy : copy_if_of(m, last, last, id);
 }
@@ -166,7 +171,7 @@ static yyjson_mut_val *running(struct maker *m, const struct start_view *view)
 
 static yyjson_mut_val *terminated(struct maker *m, const char *name, const struct ended *ended)
 {
-    yyjson_mut_val *told = told_end(m, name, ended->generation);
+    yyjson_mut_val *told = told_end(m, name, ended);
     if (told != NULL)
         return told;
     yyjson_mut_val *t = yyjson_mut_obj(m->doc);

@@ -345,7 +345,7 @@ static void reconcile_over(struct runner *runner, struct rpod *pod, struct obj *
 {
     if (pod->stage == RPOD_LIVE || pod->stage == RPOD_HELD) {
         bool is_awaited = obj->meta.deleted == 0 || yyjson_arr_size(obj->meta.finalizers) > 0;
-        if (is_awaited && !write_status(runner, pod, obj))
+        if (is_awaited && !is_final_phase(obj) && !write_status(runner, pod, obj))
             return; /* the change brings us back, or the failure does */
         remove_rest(runner, pod);
     }
@@ -395,6 +395,8 @@ static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *
         take_in(runner, pod);
     if (obj->meta.deleted != 0 && !pod->is_over)
         stop_once(runner, pod, obj->meta.deletion_grace_s, grace_left(runner, obj));
+    else if (is_final_phase(obj) && !pod->is_over)
+        stop_once(runner, pod, 0, 0); /* somebody else has said so: what has ended stays ended */
     act_pump(runner);
     if (pod->is_refused)
         pod->is_over = true;
@@ -402,6 +404,8 @@ static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *
         return;
     if (pod->is_over)
         reconcile_over(runner, pod, obj);
+    else if (is_final_phase(obj))
+        return; /* its units end first */
     else if (is_about_to_run(pod))
         control_add_after(runner->control, pod->key, FIRST_STATUS_MS);
     else if (is_about_to_end(pod, obj))

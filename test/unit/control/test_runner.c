@@ -422,6 +422,23 @@ static void test_delete_with_finalizer(void **state)
     assert_true(pod_is_gone(&s, "p"));
 }
 
+/* Somebody else says that it has failed: it ends, and that is not taken back. */
+static void test_said_to_have_failed(void **state)
+{
+    (void)state;
+    nodestage_pod(&s, "p", "", ONE);
+    run_s(&s, 2);
+    struct write *write = stage_write(WRITE_PATCH, &KIND_POD, "default", "p",
+                                      "{'status':{'phase':'Failed','reason':'Evicted'}}");
+    write->sub = SUB_STATUS;
+    stage_do(s.sim, write);
+    run_s(&s, 2);
+    assert_string_equal(pod_says(&s, "p", "phase"), "Failed");
+    assert_string_equal(pod_says(&s, "p", "reason"), "Evicted");
+    assert_int_equal(sim_runtime_kept(s.runtime), 0);
+    assert_int_equal(runner_pods(s.runner), 0);
+}
+
 /* ---- what holds a pod back ---- */
 
 static void test_config_comes_later(void **state)
@@ -585,6 +602,7 @@ int main(void)
         TEST(test_delete_deaf),
         TEST(test_force_and_again),
         TEST(test_delete_with_finalizer),
+        TEST(test_said_to_have_failed),
         TEST(test_config_comes_later),
         TEST(test_held_is_deleted),
         TEST(test_unsupported),
