@@ -85,6 +85,7 @@ void punit_exited(struct punit *unit, const struct spawn_reply *reply)
 {
     struct process_runtime *rt = unit->runtime;
     unit->stage = PUNIT_DRAINING;
+    process_asks_of(unit); /* a probe that is killed with it has nothing to say */
     unit->exit_code = exit_code_of(reply);
     unit->at = reply->at_ms;
     unit->drain_step_ms = DRAIN_FIRST_MS;

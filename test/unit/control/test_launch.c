@@ -39,8 +39,8 @@ static struct obj *pod_of(const char *fields, const char *spec)
 static struct cache *cache_with_configs(void)
 {
     static const char *const CONFIGS[] = {
-        "{'metadata':{'name':'c','namespace':'prod','uid':'c1'},'data':{'color':'red','size':'9',"
-        "'A':'1','raw':'$(color)'},'binaryData':{'bin':'AAEC/w=='}}",
+        ("{'metadata':{'name':'c','namespace':'prod','uid':'c1'},'data':{'color':'red','size':'9',"
+         "'A':'1','raw':'$(color)'},'binaryData':{'bin':'AAEC/w=='}}"),
         "{'metadata':{'name':'d','namespace':'prod','uid':'c2'},'data':{'color':'blue'}}",
         "{'metadata':{'name':'far','namespace':'other','uid':'c3'},'data':{'color':'no'}}",
     };
