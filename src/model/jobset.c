@@ -202,7 +202,7 @@ const struct type TYPE_JOBSET_SPEC = {
 };
 
 // clang-format off
-#define COUNT(name, text) {name, F_INT32, ONE, RANGE, .fallback = "0", .doc = text}
+#define COUNT(name, text) {name, F_INT32, ONE, RANGE, .fallback = "0", .doc = (text)}
 
 static const struct field REPLICATED_JOB_STATUS_FIELDS[] = {
     {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .doc = "Name of the replicated job."},
