@@ -302,7 +302,7 @@ void podlog_start(struct call *call)
         status_not_found(&status, &KIND_POD, call->name);
     else if (call->api->options.logs == NULL || call->api->options.logs->open == NULL)
         status_set(&status, 501, "NotImplemented", "this server keeps no logs of containers");
-    if (!status_ok(&status)) {
+    if (pod == NULL || !status_ok(&status)) {
         call_refuse(call, &status);
         return;
     }

@@ -193,6 +193,7 @@ void log_readers_wake(struct log_file *file)
 
 /* ---- the caller's side ---- */
 
+/* What to read, whom to tell, and both ways out. NOLINTNEXTLINE(readability-function-size) */
 int log_reader_new(struct logs *logs, const struct log_query *query, log_text_fn *fn, void *arg,
                    struct log_reader **ret, struct err *err)
 {
@@ -200,6 +201,7 @@ int log_reader_new(struct logs *logs, const struct log_query *query, log_text_fn
     int r = find_file(logs, query, &file, err);
     if (r < 0)
         return r;
+    assert(file != NULL);
     log_file_look(file);
     struct log_reader *reader = mem_zalloc(sizeof(*reader));
     reader->logs = logs;

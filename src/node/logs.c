@@ -394,6 +394,7 @@ int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, 
         r = log_file_get(logs, str_text(&key), &file, err);
     if (r < 0)
         return r;
+    assert(file != NULL);
     if (file->is_live) {
         log_file_unref(file); /* begun before */
     } else {

@@ -346,6 +346,7 @@ static yyjson_val *condition_now(const struct obj *pod, const char *type)
     return NULL;
 }
 
+/* As a condition reads, from left to right. NOLINTNEXTLINE(readability-function-size) */
 static void put_condition(struct maker *m, yyjson_mut_val *list, const char *type, bool holds,
                           const char *reason, const char *message)
 {
