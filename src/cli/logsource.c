@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/logsource.h"
 
+/* Given by the port. NOLINTNEXTLINE(readability-function-size) */
 static int source_open(void *arg, const struct log_ask *ask, log_take_fn *take, void *take_arg,
                        void **ret_reader, struct err *err)
 {

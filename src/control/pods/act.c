@@ -306,8 +306,10 @@ static void on_ended(struct runner *runner, struct rpod *pod, uint32_t i,
         container->has_ended = true;
         container->watchdog_at = TIME_NEVER;
         container->is_oom = event->is_oom;
-        if (event->text != NULL)
-            rpod_say(pod, i, event->text);
+        struct start_view view;
+        start_view(pod->engine, i, &view);
+        if (!view.is_ending || event->text != NULL)
+            rpod_say(pod, i, event->text); /* a probe is no reason unless it was ended for it */
     }
     struct start_exit end = {event->unit.generation, event->exit_code, event->is_oom};
     start_ended(runner->engine, pod->engine, i, &end, now_of(runner));
