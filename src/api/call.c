@@ -179,7 +179,8 @@ static bool find_target(struct call *call)
         call->ns = part(call, at + 1);
         at += 2;
     }
-    call->kind = kind_of_resource(group, version, part(call, at));
+    call->as = kind_of_resource(group, version, part(call, at));
+    call->kind = kind_stored(call->as);
     call->name = part(call, at + 1);
     call->sub = part(call, at + 2);
     if (!is_served(call->api, call->kind) || call->part_count > at + 3 ||

@@ -34,10 +34,11 @@ struct call {
     struct param params[32];
     size_t param_count;
     enum verb verb;
-    const struct kind *kind;
-    const char *ns;   /* "" for cluster-scoped and for all namespaces */
-    const char *name; /* "" for collections */
-    const char *sub;  /* "" for the object itself */
+    const struct kind *kind; /* as it is stored */
+    const struct kind *as;   /* the version that was asked for */
+    const char *ns;          /* "" for cluster-scoped and for all namespaces */
+    const char *name;        /* "" for collections */
+    const char *sub;         /* "" for the object itself */
 };
 
 struct api_metrics {
@@ -107,10 +108,19 @@ bool filter_parse(const struct call *call, struct filter *ret_filter, struct sta
 bool filter_matches(const struct filter *filter, const struct obj *obj);
 void filter_done(struct filter *filter);
 
+/* An object in the words of a version of its kind. */
+struct buf *version_bytes(const struct kind *as, const struct obj *obj);
+void version_add(const struct kind *as, const struct obj *obj, struct str *out);
+/* Does the body say that it is what its address takes? It is then made what is stored. */
+bool version_take(const struct call *call, yyjson_mut_doc *doc, struct status *status);
+
 /* Tables (meta.k8s.io/v1): a beginning, rows, an end. `meta_json` is the list's metadata. */
 void tables_begin(struct str *out, const struct kind *kind, const char *meta_json);
 /* `include`: the includeObject parameter, NULL for "Metadata". */
 void tables_row(struct str *out, const struct obj *obj, time_ms now, const char *include);
+/* The same for a reader of another version. */
+void tables_row_as(struct str *out, const struct kind *as, const struct obj *obj, time_ms now,
+                   const char *include);
 void tables_end(struct str *out);
 
 struct access_log;

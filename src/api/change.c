@@ -57,7 +57,7 @@ static const struct type *body_type(const struct call *call)
         return &TYPE_DELETE_OPTIONS;
     if (strcmp(call->sub, "binding") == 0)
         return &TYPE_BINDING;
-    return strcmp(call->sub, "scale") == 0 ? &TYPE_SCALE : call->kind->type;
+    return strcmp(call->sub, "scale") == 0 ? &TYPE_SCALE : call->as->type;
 }
 
 /* Kinds that Kubernetes has no messages for have only the number of their metadata: read as
@@ -252,12 +252,12 @@ static struct buf *answer_body(struct call *call, const struct write_result *res
     }
     if (call_wants_table(call)) {
         tables_begin(&out, call->kind, "{}");
-        tables_row(&out, result->obj, loop_wall(call->api->loop),
-                   call_param(call, "includeObject"));
+        tables_row_as(&out, call->as, result->obj, loop_wall(call->api->loop),
+                      call_param(call, "includeObject"));
         tables_end(&out);
         return buf_take(&out);
     }
-    return buf_ref(result->obj->json);
+    return version_bytes(call->as, result->obj);
 }
 
 static void on_written(void *arg, struct write_result *result)
@@ -305,7 +305,7 @@ static void sweep_finish(struct sweep *sweep)
     } else {
         struct str out = {0};
         str_addf(&out, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{},\"items\":[%s]}",
-                 call->kind->name, kind_api_version(call->kind, api_version),
+                 call->kind->name, kind_api_version(call->as, api_version),
                  str_text(&sweep->items));
         call_reply_json(call, 200, &out);
     }
@@ -321,7 +321,7 @@ static void on_swept(void *arg, struct write_result *result)
     if (status_ok(&result->status)) {
         if (sweep->items.len > 0)
             str_addc(&sweep->items, ',');
-        str_addn(&sweep->items, result->obj->json->data, result->obj->json->len);
+        version_add(sweep->call->as, result->obj, &sweep->items);
     } else if (!gone && status_ok(&sweep->status)) {
         status_move(&sweep->status, &result->status);
     }
@@ -393,12 +393,13 @@ static bool fill_write(struct call *call, struct write *write, struct status *st
     switch (call->verb) {
     case VERB_CREATE:
         write->op = write->sub == SUB_BINDING ? WRITE_UPDATE : WRITE_CREATE;
-        return body_object(call, &write->doc, status);
+        return body_object(call, &write->doc, status) && version_take(call, write->doc, status);
     case VERB_UPDATE:
         write->op = WRITE_UPDATE;
-        return body_object(call, &write->doc, status);
+        return body_object(call, &write->doc, status) && version_take(call, write->doc, status);
     case VERB_PATCH:
         write->op = WRITE_PATCH;
+        write->as = call->as->stored != NULL ? call->as : NULL;
         return body_patch(call, write, status);
     case VERB_DELETE:
         write->op = WRITE_DELETE;

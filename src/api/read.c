@@ -20,7 +20,8 @@ static void get_as_table(struct call *call, const struct obj *obj)
     (void)snprintf(meta, sizeof(meta), "{\"resourceVersion\":\"%" PRIu64 "\"}", obj->revision);
     struct str out = {0};
     tables_begin(&out, call->kind, meta);
-    tables_row(&out, obj, loop_wall(call->api->loop), call_param(call, "includeObject"));
+    tables_row_as(&out, call->as, obj, loop_wall(call->api->loop),
+                  call_param(call, "includeObject"));
     tables_end(&out);
     call_reply_json(call, 200, &out);
 }
@@ -41,10 +42,13 @@ void read_get(struct call *call)
         call_reply_json(call, 200, &out);
         return;
     }
-    if (call_wants_table(call))
+    if (call_wants_table(call)) {
         get_as_table(call, obj);
-    else
-        call_reply(call, 200, "application/json", NULL, obj->json);
+        return;
+    }
+    struct buf *bytes = version_bytes(call->as, obj);
+    call_reply(call, 200, "application/json", NULL, bytes);
+    buf_unref(bytes);
 }
 
 /* ---- many ---- */
@@ -174,7 +178,7 @@ static void add_items(const struct kind *kind, const char *meta, const struct li
     for (size_t i = 0; i < list->len; i++) {
         if (i > 0)
             str_addc(out, ',');
-        str_addn(out, list->items[i]->json->data, list->items[i]->json->len);
+        version_add(kind, list->items[i], out);
     }
     str_add(out, "]}\n");
 }
@@ -198,10 +202,10 @@ void read_list(struct call *call)
         time_ms now = loop_wall(call->api->loop);
         tables_begin(&out, call->kind, str_text(&meta));
         for (size_t i = 0; i < list.len; i++)
-            tables_row(&out, list.items[i], now, call_param(call, "includeObject"));
+            tables_row_as(&out, call->as, list.items[i], now, call_param(call, "includeObject"));
         tables_end(&out);
     } else {
-        add_items(call->kind, str_text(&meta), &list, &out);
+        add_items(call->as, str_text(&meta), &list, &out);
     }
     call_reply_json(call, 200, &out);
 }

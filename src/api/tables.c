@@ -13,11 +13,17 @@ void tables_begin(struct str *out, const struct kind *kind, const char *meta_jso
 
 void tables_row(struct str *out, const struct obj *obj, time_ms now, const char *include)
 {
+    tables_row_as(out, obj->kind, obj, now, include);
+}
+
+void tables_row_as(struct str *out, const struct kind *as, const struct obj *obj, time_ms now,
+                   const char *include)
+{
     str_add(out, out->data[out->len - 1] == '[' ? "{\"cells\":" : ",{\"cells\":");
     table_cells(obj->kind, obj->root, now, out);
     str_add(out, ",\"object\":");
     if (include != NULL && strcmp(include, "Object") == 0) {
-        str_addn(out, obj->json->data, obj->json->len);
+        version_add(as, obj, out);
     } else if (include != NULL && strcmp(include, "None") == 0) {
         str_add(out, "null");
     } else {

@@ -20,6 +20,7 @@ struct stream {
     struct http_exchange *x;
     struct watch *watch;
     const struct kind *kind;
+    const struct kind *as; /* the version that was asked for */
     struct filter filter;
     bool as_table;
     bool with_bookmarks;
@@ -57,10 +58,11 @@ static void stream_end(struct stream *stream, struct buf *last)
 static const char *const TYPE_NAMES[] = {
     [CHANGE_ADDED] = "ADDED", [CHANGE_MODIFIED] = "MODIFIED", [CHANGE_DELETED] = "DELETED"};
 
-static void add_json(const char *type, const struct obj *obj, struct str *out)
+static void add_json(const struct stream *stream, const char *type, const struct obj *obj,
+                     struct str *out)
 {
     str_addf(out, "{\"type\":\"%s\",\"object\":", type);
-    str_addn(out, obj->json->data, obj->json->len);
+    version_add(stream->as, obj, out);
     str_add(out, "}\n");
 }
 
@@ -102,7 +104,7 @@ static struct buf *bookmark(const struct stream *stream, uint64_t revision, bool
         str_add(&out, "]}}\n");
     } else {
         str_addf(&out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%s}}\n",
-                 stream->kind->name, kind_api_version(stream->kind, api_version), str_text(&meta));
+                 stream->kind->name, kind_api_version(stream->as, api_version), str_text(&meta));
     }
     return buf_take(&out);
 }
@@ -150,7 +152,7 @@ static void on_change(void *arg, struct change *change)
     int type = shown_as(&stream->filter, change);
     if (type < 0)
         return;
-    bool share = type == (int)change->type && !stream->as_table;
+    bool share = type == (int)change->type && !stream->as_table && stream->as == stream->kind;
     if (share && change->as_json != NULL) {
         stream_push(stream, change->as_json);
         return;
@@ -159,7 +161,7 @@ static void on_change(void *arg, struct change *change)
     if (stream->as_table)
         add_table(stream, TYPE_NAMES[type], change->obj, &out);
     else
-        add_json(TYPE_NAMES[type], change->obj, &out);
+        add_json(stream, TYPE_NAMES[type], change->obj, &out);
     struct buf *bytes = buf_take(&out);
     stream_push(stream, bytes);
     if (share)
@@ -180,7 +182,7 @@ static void send_current(struct stream *stream, const char *ns)
         if (stream->as_table)
             add_table(stream, "ADDED", obj, &out);
         else
-            add_json("ADDED", obj, &out);
+            add_json(stream, "ADDED", obj, &out);
     }
     struct buf *bytes = buf_take(&out);
     http_stream_snapshot(stream->x, bytes);
@@ -259,6 +261,7 @@ static struct stream *stream_new(struct call *call, struct filter *filter)
     stream->api = api;
     stream->x = call->x;
     stream->kind = call->kind;
+    stream->as = call->as;
     stream->filter = *filter;
     stream->as_table = call_wants_table(call);
     stream->with_bookmarks = call_flag(call, "allowWatchBookmarks");

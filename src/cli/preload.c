@@ -86,6 +86,7 @@ static void load_one(struct preload *preload, const struct manifest *manifest,
     }
     ns = kind->namespaced ? ns : "";
     lastapplied_set(in->doc, root);
+    kind = kind_to_stored(kind, in->doc);
     const struct obj *old = name ? cache_get(preload->store->cache, kind, ns, name) : NULL;
     struct write *write = write_new(old ? WRITE_UPDATE : WRITE_CREATE, kind, ns, name);
     write->doc = old ? merged(preload, kind, old, root, where) : take_ptr(in->doc);

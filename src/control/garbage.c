@@ -29,7 +29,7 @@ static const struct kind *kind_of_ref(yyjson_val *ref)
 {
     const char *api_version = yyjson_get_str(yyjson_obj_get(ref, "apiVersion"));
     const char *kind = yyjson_get_str(yyjson_obj_get(ref, "kind"));
-    return api_version && kind ? kind_of_api(api_version, kind) : NULL;
+    return api_version && kind ? kind_stored(kind_of_api(api_version, kind)) : NULL;
 }
 
 /* Does the reference, whose UID is the owner's, really mean it? */

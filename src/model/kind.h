@@ -45,19 +45,37 @@ struct kind {
     void (*prepare)(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now);
     /* Called before an update is checked; new_root may be adjusted. */
     void (*prepare_update)(yyjson_mut_doc *doc, yyjson_mut_val *new_root, yyjson_val *old_root);
+    /* Of a further version in which a stored kind is served: that kind, and how one becomes the
+     * other. Nothing may get lost on the way there and back. apiVersion is not theirs to change. */
+    const struct kind *stored;
+    void (*to_stored)(yyjson_mut_doc *doc, yyjson_mut_val *root);
+    void (*from_stored)(yyjson_mut_doc *doc, yyjson_mut_val *root);
 };
 
 extern const struct kind *const KINDS[]; /* NULL-terminated, in order of discovery */
 extern const struct kind KIND_NAMESPACE, KIND_NODE, KIND_POD, KIND_EVENT, KIND_CONFIGMAP, KIND_JOB,
     KIND_JOBSET, KIND_LEASE, KIND_NODECONFIG;
+extern const struct kind KIND_RESOURCEFLAVOR, KIND_CLUSTERQUEUE, KIND_LOCALQUEUE, KIND_WORKLOAD,
+    KIND_PRIORITYCLASS, KIND_COHORT;
 
 /* Kinds that are measured for whoever asks and never stored: only get and list. They share plurals
  * with stored kinds, so words that people type never mean them. */
 extern const struct kind *const READINGS[]; /* NULL-terminated */
 extern const struct kind KIND_POD_METRICS, KIND_NODE_METRICS;
 bool kind_is_reading(const struct kind *kind);
-const struct kind *kind_served(size_t index); /* KINDS, then READINGS, then NULL */
 
+/* Further versions of kinds in KINDS: the same stored objects in other words. Only the API and
+ * those who read manifests see them; objects, watches and controllers are of the stored kind. */
+extern const struct kind *const OTHER_VERSIONS[];        /* NULL-terminated */
+const struct kind *kind_stored(const struct kind *kind); /* itself, unless it is another version */
+/* Makes a document of `kind` one of the stored kind, which it returns, and back. */
+const struct kind *kind_to_stored(const struct kind *kind, yyjson_mut_doc *doc);
+void kind_from_stored(const struct kind *kind, yyjson_mut_doc *doc);
+
+/* KINDS, then OTHER_VERSIONS, then READINGS, then NULL. */
+const struct kind *kind_served(size_t index);
+
+/* Other versions too. */
 const struct kind *kind_of(const char *group, const char *version, const char *name);
 const struct kind *kind_of_api(const char *api_version, const char *name); /* "batch/v1", "Job" */
 /* Readings too. */

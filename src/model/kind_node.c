@@ -18,7 +18,7 @@ static const struct field TAINT_FIELDS[] = {
     {"timeAdded", F_TIME, ONE, .pb = 4,
      .doc = "When a NoExecute taint was added."},
     {0}};
-static const struct type TYPE_TAINT = {
+const struct type TYPE_TAINT = {
     CORE_V1("Taint"), "Keeps pods away from a node.", TAINT_FIELDS};
 
 static const struct field SPEC_FIELDS[] = {

@@ -6,8 +6,26 @@
 #include <strings.h>
 
 const struct kind *const KINDS[] = {
-    &KIND_NAMESPACE, &KIND_NODE,   &KIND_POD,   &KIND_CONFIGMAP,  &KIND_EVENT,
-    &KIND_JOB,       &KIND_JOBSET, &KIND_LEASE, &KIND_NODECONFIG, NULL,
+    &KIND_NAMESPACE,    &KIND_NODE,
+    &KIND_POD,          &KIND_CONFIGMAP,
+    &KIND_EVENT,        &KIND_JOB,
+    &KIND_JOBSET,       &KIND_LEASE,
+    &KIND_NODECONFIG,   &KIND_RESOURCEFLAVOR,
+    &KIND_CLUSTERQUEUE, &KIND_LOCALQUEUE,
+    &KIND_WORKLOAD,     &KIND_PRIORITYCLASS,
+    &KIND_COHORT,       NULL,
+};
+
+extern const struct kind KIND_RESOURCEFLAVOR_V1BETA1, KIND_CLUSTERQUEUE_V1BETA1,
+    KIND_LOCALQUEUE_V1BETA1, KIND_WORKLOAD_V1BETA1, KIND_PRIORITYCLASS_V1BETA1, KIND_COHORT_V1BETA1;
+const struct kind *const OTHER_VERSIONS[] = {
+    &KIND_RESOURCEFLAVOR_V1BETA1,
+    &KIND_CLUSTERQUEUE_V1BETA1,
+    &KIND_LOCALQUEUE_V1BETA1,
+    &KIND_WORKLOAD_V1BETA1,
+    &KIND_PRIORITYCLASS_V1BETA1,
+    &KIND_COHORT_V1BETA1,
+    NULL,
 };
 
 const struct kind *const READINGS[] = {&KIND_POD_METRICS, &KIND_NODE_METRICS, NULL};
@@ -23,24 +41,71 @@ bool kind_is_reading(const struct kind *kind)
 const struct kind *kind_served(size_t index)
 {
     size_t stored = ARRAY_LEN(KINDS) - 1;
-    return index < stored ? KINDS[index] : READINGS[index - stored];
+    size_t others = ARRAY_LEN(OTHER_VERSIONS) - 1;
+    if (index < stored)
+        return KINDS[index];
+    index -= stored;
+    return index < others ? OTHER_VERSIONS[index] : READINGS[index - others];
+}
+
+/* The same without readings. */
+static const struct kind *kind_at(size_t index)
+{
+    const struct kind *kind = kind_served(index);
+    return kind != NULL && !kind_is_reading(kind) ? kind : NULL;
+}
+
+/* ---- versions ---- */
+
+const struct kind *kind_stored(const struct kind *kind)
+{
+    return kind != NULL && kind->stored != NULL ? kind->stored : kind;
+}
+
+static void set_version(yyjson_mut_doc *doc, const struct kind *kind)
+{
+    char api[128];
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    if (yyjson_mut_is_obj(root))
+        json_mut_put(doc, root, "apiVersion", yyjson_mut_strcpy(doc, kind_api_version(kind, api)));
+}
+
+const struct kind *kind_to_stored(const struct kind *kind, yyjson_mut_doc *doc)
+{
+    if (kind == NULL || kind->stored == NULL)
+        return kind;
+    if (kind->to_stored != NULL)
+        kind->to_stored(doc, yyjson_mut_doc_get_root(doc));
+    set_version(doc, kind->stored);
+    return kind->stored;
+}
+
+void kind_from_stored(const struct kind *kind, yyjson_mut_doc *doc)
+{
+    if (kind->stored == NULL)
+        return;
+    if (kind->from_stored != NULL)
+        kind->from_stored(doc, yyjson_mut_doc_get_root(doc));
+    set_version(doc, kind);
 }
 
 const struct kind *kind_of(const char *group, const char *version, const char *name)
 {
-    for (size_t i = 0; KINDS[i] != NULL; i++)
-        if (str_eq(KINDS[i]->group, group) && str_eq(KINDS[i]->version, version) &&
-            str_eq(KINDS[i]->name, name))
-            return KINDS[i];
+    const struct kind *kind;
+    for (size_t i = 0; (kind = kind_at(i)) != NULL; i++)
+        if (str_eq(kind->group, group) && str_eq(kind->version, version) &&
+            str_eq(kind->name, name))
+            return kind;
     return NULL;
 }
 
 const struct kind *kind_of_api(const char *api_version, const char *name)
 {
     char api[128];
-    for (size_t i = 0; KINDS[i] != NULL; i++)
-        if (str_eq(kind_api_version(KINDS[i], api), api_version) && str_eq(KINDS[i]->name, name))
-            return KINDS[i];
+    const struct kind *kind;
+    for (size_t i = 0; (kind = kind_at(i)) != NULL; i++)
+        if (str_eq(kind_api_version(kind, api), api_version) && str_eq(kind->name, name))
+            return kind;
     return NULL;
 }
 
@@ -117,9 +182,10 @@ const struct kind *kind_of_word(const char *word, const char **ret_nearest)
 {
     struct sv suffix = sv_of(word);
     struct sv name = sv_cut(&suffix, '.');
-    for (size_t i = 0; KINDS[i] != NULL; i++)
-        if (is_called(KINDS[i], name) && is_qualified(KINDS[i], suffix))
-            return KINDS[i];
+    const struct kind *kind;
+    for (size_t i = 0; (kind = kind_at(i)) != NULL; i++)
+        if (is_called(kind, name) && is_qualified(kind, suffix))
+            return kind;
     if (ret_nearest != NULL)
         *ret_nearest = nearest_kind(word);
     return NULL;

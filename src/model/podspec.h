@@ -9,7 +9,7 @@
 extern const struct type TYPE_POD_SPEC, TYPE_POD_TEMPLATE_SPEC, TYPE_POD_STATUS;
 extern const struct type TYPE_CONTAINER, TYPE_EPHEMERAL_CONTAINER, TYPE_RESOURCES;
 extern const struct type TYPE_VOLUME, TYPE_FIELD_REF, TYPE_RESOURCE_FIELD_REF, TYPE_LOCAL_REF;
-extern const struct type TYPE_AFFINITY, TYPE_TOLERATION, TYPE_TOPOLOGY_SPREAD;
+extern const struct type TYPE_AFFINITY, TYPE_TOLERATION, TYPE_TOPOLOGY_SPREAD, TYPE_TAINT;
 
 /* Checks dependsOn of all containers: known names, no container that waits for itself, directly or
  * round a circle. `spec` is a PodSpec, the path of `c` stands at it. */

@@ -51,7 +51,8 @@ struct write {
     yyjson_mut_doc *doc; /* CREATE, UPDATE: the object (or the Scale, the Binding) */
     yyjson_doc *patch;
     enum patch_type patch_type;
-    char *if_uid; /* preconditions, or NULL */
+    const struct kind *as; /* of a patch: the version in whose words it is; NULL: the kind's own */
+    char *if_uid;          /* preconditions, or NULL */
     char *if_version;
     enum propagation propagation;
     int64_t grace_s; /* of DELETE; -1: the object's own */

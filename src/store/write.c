@@ -520,7 +520,7 @@ static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status 
         r = patch_json(doc, patch, &err);
         break;
     case PATCH_STRATEGIC:
-        r = patch_strategic(write->kind->type, doc, patch, &err);
+        r = patch_strategic((write->as ? write->as : write->kind)->type, doc, patch, &err);
         break;
     }
     if (r == 0 && !yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc)))
@@ -540,10 +540,15 @@ static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status 
 static bool prepare_patch(const struct write_env *env, struct write *write, struct status *status)
 {
     yyjson_mut_doc *doc = write->sub == SUB_SCALE ? scale_view(env->old) : obj_borrow(env->old);
+    bool translates = write->as != NULL && write->sub != SUB_SCALE;
+    if (translates)
+        kind_from_stored(write->as, doc);
     if (!apply_patch(write, doc, status)) {
         yyjson_mut_doc_free(doc);
         return false;
     }
+    if (translates)
+        (void)kind_to_stored(write->as, doc);
     yyjson_mut_doc_free(write->doc);
     write->doc = doc;
     return true;

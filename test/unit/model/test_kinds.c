@@ -153,6 +153,8 @@ static void test_tables(void **state)
     (void)state;
     for (size_t i = 0; KINDS[i] != NULL; i++)
         check_type_table(KINDS[i]->type, 32);
+    for (size_t i = 0; OTHER_VERSIONS[i] != NULL; i++)
+        check_type_table(OTHER_VERSIONS[i]->type, 32);
     for (size_t i = 0; READINGS[i] != NULL; i++)
         check_type_table(READINGS[i]->type, 32);
 }
@@ -166,6 +168,8 @@ static void test_readings(void **state)
         served++;
     for (size_t i = 0; KINDS[i] != NULL; i++, served--)
         assert_false(kind_is_reading(KINDS[i]));
+    for (size_t i = 0; OTHER_VERSIONS[i] != NULL; i++, served--)
+        assert_false(kind_is_reading(OTHER_VERSIONS[i]));
     for (size_t i = 0; READINGS[i] != NULL; i++, served--) {
         const struct kind *kind = READINGS[i];
         assert_true(kind_is_reading(kind));
@@ -175,6 +179,30 @@ static void test_readings(void **state)
         assert_true(str_ends(kind->type->name, kind->name));
     }
     assert_int_equal(served, 0);
+}
+
+/* Found by their version, never by a word alone; one stored kind behind each. */
+static void test_other_versions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; OTHER_VERSIONS[i] != NULL; i++) {
+        const struct kind *kind = OTHER_VERSIONS[i], *stored = kind->stored;
+        char api[128];
+        assert_non_null(stored);
+        assert_null(stored->stored);
+        assert_ptr_equal(kind_stored(kind), stored);
+        assert_ptr_equal(kind_stored(stored), stored);
+        assert_string_equal(kind->name, stored->name);
+        assert_string_equal(kind->group, stored->group);
+        assert_string_not_equal(kind->version, stored->version);
+        assert_ptr_equal(kind_of_api(kind_api_version(kind, api), kind->name), kind);
+        assert_ptr_equal(kind_of_resource(kind->group, kind->version, kind->plural), kind);
+        assert_ptr_equal(kind_of_word(kind->plural, NULL), stored);
+        assert_ptr_equal(kind->columns, stored->columns);
+        assert_int_equal(kind->namespaced, stored->namespaced);
+        assert_int_equal(kind->has_status, stored->has_status);
+        assert_true(str_ends(kind->type->name, kind->name));
+    }
 }
 
 static void test_kinds(void **state)
@@ -205,7 +233,7 @@ int main(void)
         cmocka_unit_test(test_lookup),      cmocka_unit_test(test_words),
         cmocka_unit_test(test_api_version), cmocka_unit_test(test_category),
         cmocka_unit_test(test_tables),      cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_readings),
+        cmocka_unit_test(test_readings),    cmocka_unit_test(test_other_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

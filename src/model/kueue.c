@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/kueue.h"
+
+void kueue_rename(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *parent, const char *from,
+                  const char *to)
+{
+    yyjson_mut_val *obj = json_mut_at(root, parent);
+    yyjson_mut_val *value = yyjson_mut_is_obj(obj) ? yyjson_mut_obj_get(obj, from) : NULL;
+    if (value == NULL)
+        return;
+    yyjson_mut_val *copy = yyjson_mut_val_mut_copy(doc, value);
+    json_mut_put(doc, obj, from, NULL);
+    json_mut_put(doc, obj, to, copy);
+}
+
+// clang-format off
+static const struct field FAIR_SHARING_FIELDS[] = {
+    {"weight", F_QUANTITY, ONE, RANGE, .fallback = "\"1\"",
+     .doc = "Its share beside others. Kept for manifests that have it; shares are not weighed here."},
+    {0}};
+const struct type TYPE_FAIR_SHARING = {
+    KUEUE_V1BETA2("FairSharing"), "How unused quota would be shared.", FAIR_SHARING_FIELDS};
+
+static const struct field RESOURCE_USAGE_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED, .doc = "The resource."},
+    {"total", F_QUANTITY, ONE, .doc = "How much of it is taken."},
+    {"borrowed", F_QUANTITY, ONE, .doc = "How much of that is beyond the nominal quota."},
+    {0}};
+static const struct type TYPE_RESOURCE_USAGE = {
+    KUEUE_V1BETA2("ResourceUsage"), "What is taken of one resource.", RESOURCE_USAGE_FIELDS};
+static const struct field FLAVOR_USAGE_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED, .doc = "The flavor."},
+    {"resources", F_OBJECT, LIST, MERGE, .of = &TYPE_RESOURCE_USAGE, .merge_key = "name",
+     .doc = "What is taken of its resources."},
+    {0}};
+const struct type TYPE_FLAVOR_USAGE = {
+    KUEUE_V1BETA2("FlavorUsage"), "What is taken of one flavor.", FLAVOR_USAGE_FIELDS};
+
+static const struct field LOCAL_RESOURCE_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED, .doc = "The resource."},
+    {"total", F_QUANTITY, ONE, .doc = "How much of it workloads of this queue have taken."},
+    {0}};
+static const struct type TYPE_LOCAL_RESOURCE = {
+    KUEUE_V1BETA2("LocalQueueResourceUsage"), "What is taken of one resource.",
+    LOCAL_RESOURCE_FIELDS};
+static const struct field LOCAL_FLAVOR_USAGE_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED, .doc = "The flavor."},
+    {"resources", F_OBJECT, LIST, MERGE, .of = &TYPE_LOCAL_RESOURCE, .merge_key = "name",
+     .doc = "What is taken of its resources."},
+    {0}};
+const struct type TYPE_LOCAL_FLAVOR_USAGE = {
+    KUEUE_V1BETA2("LocalQueueFlavorUsage"), "What is taken of one flavor.",
+    LOCAL_FLAVOR_USAGE_FIELDS};
+// clang-format on
