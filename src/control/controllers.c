@@ -9,6 +9,7 @@ const struct controller *const CONTROLLERS[] = {
     &CONTROLLER_JOB,
     &CONTROLLER_BINDER,
     &CONTROLLER_NODELIFE,
+    &CONTROLLER_JOBSET,
     NULL,
 };
 // clang-format on

@@ -101,8 +101,8 @@ static const struct field FAILURE_RULE_FIELDS[] = {
                       "MaxFailedIndexesExceeded", "PodFailurePolicy"),
      .doc = "Reasons of a Job's Failed condition for which the rule holds; any when not set."},
     {"onJobFailureMessagePatterns", F_STRING, LIST,
-     .doc = "Regular expressions, of which one must be found in the message of that condition; "
-            "any message will do when not set."},
+     .doc = "Regular expressions in POSIX extended syntax, of which one must be found in the "
+            "message of that condition; any message will do when not set."},
     {"targetReplicatedJobs", F_STRING, LIST,
      .doc = "The replicated jobs for whose Jobs the rule holds; all of them when not set."},
     {0}};
@@ -226,11 +226,14 @@ static const struct field STATUS_FIELDS[] = {
             "StartupPolicyInProgress and StartupPolicyCompleted."},
     COUNT("restarts", "How often all Jobs were made anew."),
     {"restartsCountTowardsMax", F_INT32, ONE, RANGE,
-     .doc = "How many of those count for maxRestarts."},
+     .doc = "How many restarts of all Jobs, made anew or in place, count for maxRestarts."},
     {"terminalState", F_STRING, ONE, .doc = "Completed or Failed, once the JobSet has ended."},
     {"replicatedJobsStatus", F_OBJECT, LIST, MERGE, .of = &TYPE_REPLICATED_JOB_STATUS,
      .merge_key = "name",
      .doc = "How far the Jobs have come, by replicated job."},
+    {"inPlaceRestarts", F_INT32, ONE, RANGE,
+     .doc = "How often all members were restarted in place. Those that a member asked for count for "
+            "maxRestarts; those that somebody else asked for do not."},
     COUNT("deprecatedEpoch", "Members of this epoch or an earlier one must restart in place."),
     COUNT("syncedEpoch", "Members of this epoch may run: all have arrived in it. The first is 1."),
     {"previousInPlaceRestartAttempt", F_INT32, ONE, RANGE,

@@ -5,6 +5,7 @@
  * for replicatedJobs refuses whatever is not listed as free. A change that a table has refused is
  * not reported again. */
 #include "model/jobset.h"
+#include "model/pattern.h"
 #include "model/rules.h"
 #include <inttypes.h>
 
@@ -146,6 +147,27 @@ static void check_single_restart(struct check *c, yyjson_mut_val *jobs)
     check_leave(c, mark);
 }
 
+static void check_patterns(struct check *c, yyjson_mut_val *rule)
+{
+    size_t list = check_enter(c, "onJobFailureMessagePatterns");
+    size_t i, n;
+    yyjson_mut_val *item;
+    yyjson_mut_arr_foreach(yyjson_mut_obj_get(rule, "onJobFailureMessagePatterns"), i, n, item)
+    {
+        const char *text = yyjson_mut_get_str(item);
+        const char *problem = text != NULL ? pattern_problem(text) : NULL;
+        if (problem == NULL)
+            continue;
+        size_t mark = check_enter_item(c, i, item);
+        scoped_free char *why = mem_printf("is no regular expression: %s", problem);
+        check_invalid(c, NULL, item, why);
+        check_hint(c, "it is looked for anywhere in the message, in POSIX extended syntax; "
+                      "\\d, \\w, \\s, (?:...) and a leading (?i) are known as well");
+        check_leave(c, mark);
+    }
+    check_leave(c, list);
+}
+
 static bool check_rules(struct check *c, yyjson_mut_val *policy, const struct rules_names *jobs)
 {
     scoped_names seen = {0};
@@ -159,6 +181,7 @@ static bool check_rules(struct check *c, yyjson_mut_val *policy, const struct ru
         size_t inner = check_enter_item(c, i, rule);
         check_rule_name(c, rule, &seen);
         check_targets(c, rule, jobs);
+        check_patterns(c, rule);
         check_leave(c, inner);
         single = single || str_eq(action, "RestartJob") ||
                  str_eq(action, "RestartJobAndIgnoreMaxRestarts");

@@ -181,6 +181,7 @@ static void pod_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
         check_update(c, spec, old_spec);
     check_leave(c, mark);
     podnotes_check(c, val, old);
+    podnotes_check_epochs(c, val, old);
 }
 
 static const struct type TYPE_POD = {

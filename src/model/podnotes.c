@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/podnotes.h"
+#include "core/recover/epoch.h"
 #include "model/podspec.h"
 #include "model/rules.h"
 
@@ -84,6 +85,54 @@ void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old
         size_t item = check_enter_member(c, NOTES[i].name, note);
         NOTES[i].check(c, spec, note);
         check_leave(c, item);
+        check_leave(c, list);
+        check_leave(c, metadata);
+    }
+}
+
+/* ---- epochs ---- */
+
+/* A retried or late announcement must not undo the one after it: members and their controller count
+ * on epochs that only grow (S5 in model/README.md). */
+static void check_epoch(struct check *c, const char *name, yyjson_mut_val *now,
+                        yyjson_mut_val *then)
+{
+    int64_t number, before;
+    int64_t least = strcmp(name, EPOCH_NOTE) == 0 ? 1 : 0;
+    bool had = epoch_parse(yyjson_mut_get_str(then), &before);
+    if (now == NULL && !had)
+        return;
+    size_t item = check_enter_member(c, name, now);
+    if (now == NULL) {
+        check_forbidden(c, NULL, "may not be taken away: the member has announced it");
+        check_hint(c, "delete the pod; the one that replaces it begins anew");
+    } else if (!epoch_parse(yyjson_mut_get_str(now), &number) || number < least) {
+        check_invalid(c, NULL, now,
+                      least == 1 ? "must be a whole number from 1 to 2147483647"
+                                 : "must be a whole number from 0 to 2147483647");
+    } else if (had && number < before) {
+        scoped_free char *why = mem_printf("may not go down: it was %lld", (long long)before);
+        check_invalid(c, NULL, now, why);
+        check_hint(c, "a late announcement changes nothing; read the pod and the JobSet again");
+    }
+    check_leave(c, item);
+}
+
+void podnotes_check_epochs(struct check *c, yyjson_mut_val *pod, yyjson_mut_val *old)
+{
+    static const char *const NAMES[] = {EPOCH_NOTE, EPOCH_NOTE_LATER};
+    yyjson_mut_val *all = json_mut_at(pod, "metadata.annotations");
+    yyjson_mut_val *before = json_mut_at(old, "metadata.annotations");
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        yyjson_mut_val *now = yyjson_mut_obj_get(all, NAMES[i]);
+        yyjson_mut_val *then = yyjson_mut_obj_get(before, NAMES[i]);
+        if ((now == NULL && then == NULL) || (now != NULL && !yyjson_mut_is_str(now)))
+            continue;
+        if (now != NULL && then != NULL && json_mut_equal(now, then))
+            continue;
+        size_t metadata = check_enter(c, "metadata");
+        size_t list = check_enter(c, "annotations");
+        check_epoch(c, NAMES[i], now, then);
         check_leave(c, list);
         check_leave(c, metadata);
     }

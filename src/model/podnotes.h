@@ -14,6 +14,9 @@
 /* Of a type's `check` signature. */
 void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old);
 
+/* Of a Pod: the epoch that it has announced as a member of a group only grows. */
+void podnotes_check_epochs(struct check *c, yyjson_mut_val *pod, yyjson_mut_val *old);
+
 /* Does this container say on a socket that it is ready? */
 bool podnotes_notifies(yyjson_val *object, const char *container);
 

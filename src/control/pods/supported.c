@@ -3,7 +3,8 @@
  * process can be given stands in one table, with what to do instead; a pod that has one of them is
  * refused before anything of it starts, since one that runs with less than it asked for fails later
  * and says less. Fields that ask for what a process has anyway (hostNetwork: true, hostPID) or that
- * are about images only (imagePullPolicy, imagePullSecrets) are fine and not here.
+ * are about images only (imagePullPolicy, imagePullSecrets) are fine and not here. So is subdomain,
+ * which every pod of a JobSet has: it gives a pod a name, and promises nobody who knows it.
  *
  * A path names a place below spec. "a|b" is either, "[]" each item of a list. */
 #include "base/mem.h"
@@ -48,8 +49,6 @@ static const struct rule RULES[] = {
      "leave it out: processes of a node see each other anyway"},
     {"hostnameOverride", GIVEN, "a process has the node's host name",
      "use hostname: the variable HOSTNAME is set to it"},
-    {"subdomain", GIVEN, "there is no name service for pods",
-     "leave it out and use addresses of nodes"},
     {"setHostnameAsFQDN", ON, "a process has the node's host name", LEAVE_OUT},
     {"hostAliases", GIVEN, "a process has the node's /etc/hosts",
      "leave it out and add the names to /etc/hosts of the node"},

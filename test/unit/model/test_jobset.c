@@ -201,6 +201,10 @@ static const struct row CREATE[] = {
      SET(ONE_JOB ",'successPolicy':{'operator':'All','targetReplicatedJobs':['a','']}"),
      "spec.successPolicy.targetReplicatedJobs[1]: Invalid value: \"\": must be the name of a "
      "replicated job"},
+    {"73 pattern that is none",
+     RULE("{'action':'FailJobSet','onJobFailureMessagePatterns':['fine','(']}"),
+     "spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]: Invalid value: \"(\": is no regular "
+     "expression: Unmatched ( or \\("},
     {"73 unknown action", RULE("{'action':'Restart'}"),
      "spec.failurePolicy.rules[0].action: Unsupported value: \"Restart\": supported values: "
      "\"FailJobSet\", \"RestartJobSet\", \"RestartJobSetAndIgnoreMaxRestarts\", \"RestartJob\", "
@@ -706,7 +710,7 @@ static void test_cells(void **state)
     kt_expect_cells(&KIND_JOBSET,
                     "{'metadata':{'name':'js','creationTimestamp':'1970-01-01T00:00:00Z'},"
                     "'spec':{}}",
-                    60000, "['js','<none>','<none>','<none>','<none>','60s',0]");
+                    60000, "['js','<none>','0','<none>','<none>','60s',0]");
     kt_expect_cells(&KIND_JOBSET,
                     "{'metadata':{'name':'js','creationTimestamp':'1970-01-01T00:00:00Z'},'spec':{"
                     "'suspend':false},'status':{'terminalState':'Completed','restarts':2,"

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The Jobs of a JobSet. Their names follow from the JobSet's name, the replicated job and the
+ * index: a controller that is restarted in the middle asks for the same Jobs again, and the store
+ * refuses the second of each. */
+#include "base/mem.h"
+#include "base/sha1.h"
+#include "control/jobset_internal.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+#define FOREIGN_PAUSE_MS 10000 /* until a name that somebody else has is tried again */
+
+/* ---- labels ---- */
+
+struct tags { /* labels and annotations of a Job and of its pods: the same on all */
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *to[4];
+};
+
+static void tag(struct tags *tags, const char *name, const char *value)
+{
+    scoped_free char *key = mem_printf(JOBSET_DOMAIN "%s", name);
+    for (size_t i = 0; i < ARRAY_LEN(tags->to); i++)
+        json_mut_put(tags->doc, tags->to[i], key, yyjson_mut_strcpy(tags->doc, value));
+}
+
+static void tag_number(struct tags *tags, const char *name, int64_t number)
+{
+    char text[24];
+    (void)snprintf(text, sizeof(text), "%" PRId64, number);
+    tag(tags, name, text);
+}
+
+static void tag_key(struct tags *tags, const struct obj *set, const char *job)
+{
+    char key[SHA1_HEX];
+    scoped_free char *path = mem_printf("%s/%s", obj_namespace(set), job);
+    sha1_hex(path, strlen(path), key);
+    tag(tags, "job-key", key);
+}
+
+static const char *subdomain_of(const struct set_look *look)
+{
+    const char *given = json_str_at(look->spec, "network.subdomain");
+    return given != NULL && *given != '\0' ? given : look->set->meta.name;
+}
+
+static void tag_coordinator(struct tags *tags, const struct set_look *look)
+{
+    yyjson_val *chief = yyjson_obj_get(look->spec, "coordinator");
+    if (chief == NULL)
+        return;
+    scoped_free char *address =
+        mem_printf("%s-%s-%" PRId64 "-%" PRId64 ".%s", look->set->meta.name,
+                   json_str_at(chief, "replicatedJob"), json_int_at(chief, "jobIndex", 0),
+                   json_int_at(chief, "podIndex", 0), subdomain_of(look));
+    tag(tags, "coordinator", address);
+}
+
+static void tag_counts(struct tags *tags, const struct set_state *state, size_t role, int64_t index)
+{
+    const struct role *own = &state->roles.items[role];
+    int64_t all = 0, before = 0, of_group = 0, before_in_group = 0;
+    for (size_t i = 0; i < state->roles.len; i++) {
+        const struct role *other = &state->roles.items[i];
+        bool is_near = str_eq(other->group, own->group);
+        all += other->replicas;
+        of_group += is_near ? other->replicas : 0;
+        before += i < role ? other->replicas : 0;
+        before_in_group += i < role && is_near ? other->replicas : 0;
+    }
+    tag_number(tags, "replicatedjob-replicas", own->replicas);
+    tag_number(tags, "global-replicas", all);
+    tag_number(tags, "job-index", index);
+    tag_number(tags, "job-global-index", before + index);
+    tag(tags, "group-name", own->group != NULL ? own->group : "default");
+    tag_number(tags, "group-replicas", of_group);
+    tag_number(tags, "job-group-index", before_in_group + index);
+}
+
+static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
+{
+    yyjson_mut_val *val = yyjson_mut_obj_get(obj, key);
+    if (!yyjson_mut_is_obj(val)) {
+        val = yyjson_mut_obj(doc);
+        json_mut_put(doc, obj, key, val);
+    }
+    return val;
+}
+
+static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const char *name,
+                     size_t role, int64_t index)
+{
+    const struct role *own = &look->state->roles.items[role];
+    size_t at = (size_t)index;
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    yyjson_mut_val *meta = object_in(doc, root, "metadata");
+    yyjson_mut_val *pods =
+        object_in(doc, object_in(doc, object_in(doc, root, "spec"), "template"), "metadata");
+    struct tags tags = {doc,
+                        {object_in(doc, meta, "labels"), object_in(doc, meta, "annotations"),
+                         object_in(doc, pods, "labels"), object_in(doc, pods, "annotations")}};
+    tag(&tags, "jobset-name", look->set->meta.name);
+    tag(&tags, "jobset-uid", look->set->meta.uid);
+    tag(&tags, "replicatedjob-name", own->name);
+    tag_number(&tags, "restart-attempt", look->state->attempt);
+    tag_number(&tags, "job-restart-attempt", at < own->restarts.len ? own->restarts.items[at] : 0);
+    tag_key(&tags, look->set, name);
+    tag_counts(&tags, look->state, role, index);
+    tag_coordinator(&tags, look);
+}
+
+/* ---- making ---- */
+
+static void add_owner(yyjson_mut_doc *doc, yyjson_mut_val *meta, const struct obj *set)
+{
+    char api_version[128];
+    yyjson_mut_val *refs = yyjson_mut_arr(doc);
+    yyjson_mut_val *ref = yyjson_mut_arr_add_obj(doc, refs);
+    yyjson_mut_obj_add_strcpy(doc, ref, "apiVersion", kind_api_version(set->kind, api_version));
+    yyjson_mut_obj_add_str(doc, ref, "kind", set->kind->name);
+    yyjson_mut_obj_add_strcpy(doc, ref, "name", set->meta.name);
+    yyjson_mut_obj_add_strcpy(doc, ref, "uid", set->meta.uid);
+    yyjson_mut_obj_add_bool(doc, ref, "controller", true);
+    yyjson_mut_obj_add_bool(doc, ref, "blockOwnerDeletion", true);
+    json_mut_put(doc, meta, "ownerReferences", refs);
+}
+
+static yyjson_val *template_of(const struct set_look *look, size_t role)
+{
+    yyjson_val *jobs = yyjson_obj_get(look->spec, "replicatedJobs");
+    return yyjson_obj_get(yyjson_arr_get(jobs, role), "template");
+}
+
+static yyjson_mut_doc *job_of_template(const struct set_look *look, size_t role)
+{
+    static const char *const META[] = {"labels", "annotations"};
+    yyjson_val *template = template_of(look, role);
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *meta = yyjson_mut_obj(doc);
+    yyjson_mut_doc_set_root(doc, root);
+    json_mut_put(doc, root, "metadata", meta);
+    for (size_t i = 0; i < ARRAY_LEN(META); i++) {
+        yyjson_val *part = yyjson_obj_get(yyjson_obj_get(template, "metadata"), META[i]);
+        if (part != NULL)
+            json_mut_put(doc, meta, META[i], yyjson_val_mut_copy(doc, part));
+    }
+    json_mut_put(doc, root, "spec", yyjson_val_mut_copy(doc, yyjson_obj_get(template, "spec")));
+    add_owner(doc, meta, look->set);
+    return doc;
+}
+
+static void create_job(struct set_look *look, size_t role, int64_t index, const char *name)
+{
+    struct write *write = write_new(WRITE_CREATE, &KIND_JOB, obj_namespace(look->set), name);
+    yyjson_mut_doc *doc = write->doc = job_of_template(look, role);
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    json_mut_set(doc, root, "metadata.name", yyjson_mut_strcpy(doc, name));
+    add_tags(look, doc, name, role, index);
+    if (look->is_suspended)
+        json_mut_set(doc, root, "spec.suspend", yyjson_mut_true(doc));
+    yyjson_val *dns = json_at(look->spec, "network.enableDNSHostnames");
+    yyjson_mut_val *pod = json_mut_at(root, "spec.template.spec");
+    if ((dns == NULL || yyjson_get_bool(dns)) && json_mut_str_at(pod, "subdomain") == NULL)
+        json_mut_put(doc, pod, "subdomain", yyjson_mut_strcpy(doc, subdomain_of(look)));
+    control_write_about(look->control, write, look->set, "JobCreationFailed");
+}
+
+/* False: somebody else has the name. */
+static bool create_if_free(struct set_look *look, size_t role, int64_t index)
+{
+    const struct role *own = &look->state->roles.items[role];
+    scoped_free char *name = mem_printf("%s-%s-%" PRId64, look->set->meta.name, own->name, index);
+    if (cache_get(control_world(look->control)->cache, &KIND_JOB, obj_namespace(look->set), name) ==
+        NULL) {
+        create_job(look, role, index, name);
+        return true;
+    }
+    control_event(look->control, look->set, "Warning", "JobCreationFailed",
+                  "Job %s is there already, and belongs to somebody else", name);
+    control_add_after(look->control, look->set->meta.uid, FOREIGN_PAUSE_MS);
+    return false;
+}
+
+static bool waits_for_predecessors(const struct set_look *look)
+{
+    const struct set_state *state = look->state;
+    return str_eq(json_str_at(look->spec, "failurePolicy.restartStrategy"), "BlockingRecreate") &&
+           (!TAILQ_EMPTY(&state->lists[SET_OLD]) || !TAILQ_EMPTY(&state->lists[SET_LEAVING]));
+}
+
+void look_create_jobs(struct set_look *look)
+{
+    size_t made = 0;
+    if (waits_for_predecessors(look))
+        return;
+    for (size_t i = 0; i < look->state->roles.len; i++) {
+        const struct role *role = &look->state->roles.items[i];
+        int64_t index = indexes_next(&role->free, 0);
+        if (index < 0 || !look_may_start(look, i))
+            continue;
+        for (; index >= 0 && made < JOBSET_BATCH; index = indexes_next(&role->free, index + 1))
+            made += create_if_free(look, i, index);
+    }
+}
+
+/* ---- removing ---- */
+
+void look_remove_jobs(struct set_look *look, enum set_class class)
+{
+    struct set_job *job;
+    size_t count = 0;
+    TAILQ_FOREACH(job, &look->state->lists[class], siblings)
+    {
+        if (count++ == JOBSET_BATCH)
+            return;
+        struct write *write =
+            write_new(WRITE_DELETE, &KIND_JOB, obj_namespace(look->set), job->name);
+        write->if_uid = mem_strdup(job->uid);
+        write->propagation = PROPAGATE_FOREGROUND;
+        control_write(look->control, write);
+    }
+}
+
+/* ---- changing ---- */
+
+static void patch_job(struct set_look *look, const struct set_job *job, yyjson_mut_doc *patch)
+{
+    struct write *write = write_new(WRITE_PATCH, &KIND_JOB, obj_namespace(look->set), job->name);
+    write->patch = yyjson_mut_doc_imut_copy(patch, NULL);
+    write->patch_type = PATCH_MERGE;
+    write->if_uid = mem_strdup(job->uid);
+    yyjson_mut_doc_free(patch);
+    control_write_about(look->control, write, look->set, "JobUpdateFailed");
+}
+
+static yyjson_mut_doc *new_patch(void)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_doc_set_root(doc, yyjson_mut_obj(doc));
+    return doc;
+}
+
+void look_resize_jobs(struct set_look *look)
+{
+    struct set_job *job;
+    size_t count = 0;
+    TAILQ_FOREACH(job, &look->state->lists[SET_LIVE], siblings)
+    {
+        if (!job->has_other_size || count++ >= JOBSET_BATCH)
+            continue;
+        int64_t members = look->state->roles.items[job->role].members;
+        yyjson_mut_doc *doc = new_patch();
+        yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+        json_mut_set(doc, root, "spec.parallelism", yyjson_mut_sint(doc, members));
+        json_mut_set(doc, root, "spec.completions", yyjson_mut_sint(doc, members));
+        patch_job(look, job, doc);
+    }
+}
+
+/* Where pods may run can have changed while there were none. */
+static void add_placement(const struct set_look *look, yyjson_mut_doc *doc, size_t role)
+{
+    static const char *const PLACES[] = {"metadata.labels", "metadata.annotations",
+                                         "spec.nodeSelector", "spec.tolerations",
+                                         "spec.schedulingGates"};
+    yyjson_val *pods = json_at(template_of(look, role), "spec.template");
+    for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+        yyjson_val *part = json_at(pods, PLACES[i]);
+        scoped_free char *path = mem_printf("spec.template.%s", PLACES[i]);
+        if (part != NULL)
+            json_mut_set(doc, yyjson_mut_doc_get_root(doc), path, yyjson_val_mut_copy(doc, part));
+    }
+}
+
+void look_suspend_jobs(struct set_look *look)
+{
+    size_t count = 0, differ = 0;
+    for (size_t i = 0; i < look->state->roles.len; i++) {
+        const struct role *role = &look->state->roles.items[i];
+        differ += look->is_suspended ? role->count[SET_LIVE] - role->suspended : role->suspended;
+    }
+    struct set_job *job;
+    if (differ == 0)
+        return;
+    TAILQ_FOREACH(job, &look->state->lists[SET_LIVE], siblings)
+    {
+        if (job->is_suspended == look->is_suspended || count == JOBSET_BATCH ||
+            (!look->is_suspended && !look_may_start(look, job->role)))
+            continue;
+        yyjson_mut_doc *doc = new_patch();
+        json_mut_set(doc, yyjson_mut_doc_get_root(doc), "spec.suspend",
+                     yyjson_mut_bool(doc, look->is_suspended));
+        if (!look->is_suspended)
+            add_placement(look, doc, job->role);
+        patch_job(look, job, doc);
+        count++;
+    }
+}

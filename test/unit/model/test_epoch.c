@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a member of a group has announced only grows, and patterns of rules are what they should be.
+ */
+#include "core/recover/epoch.h"
+#include "kindtest.h"
+#include "model/pattern.h"
+
+#define POD(notes)                                                                                 \
+    "{'metadata':{'name':'p'" notes "},'spec':{'containers':[{'name':'c','image':'i'}]}}"
+#define NOTES(text) ",'annotations':{" text "}"
+#define EPOCH(n) NOTES("'" EPOCH_NOTE "':'" n "'")
+#define ATTEMPT(n) NOTES("'" EPOCH_NOTE_LATER "':'" n "'")
+#define AT "metadata.annotations[" EPOCH_NOTE "]: "
+#define AT_LATER "metadata.annotations[" EPOCH_NOTE_LATER "]: "
+#define NONE "must be a whole number from 1 to 2147483647"
+
+static void test_announcements(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *label, *old, *object, *want;
+    } ROWS[] = {
+        {"created with one", NULL, POD(EPOCH("7")), NULL},
+        {"the first", POD(""), POD(EPOCH("1")), NULL},
+        {"the next", POD(EPOCH("1")), POD(EPOCH("2")), NULL},
+        {"equal", POD(EPOCH("2")), POD(EPOCH("2")), NULL},
+        {"greatest", POD(EPOCH("2")), POD(EPOCH("2147483647")), NULL},
+        {"down", POD(EPOCH("10")), POD(EPOCH("9")),
+         AT
+         "Invalid value: \"9\": may not go down: it was 10 | a late announcement changes nothing; "
+         "read the pod and the JobSet again"},
+        {"away", POD(EPOCH("1")), POD(""),
+         AT "Forbidden: may not be taken away: the member has announced it"},
+        {"zero", POD(""), POD(EPOCH("0")), AT "Invalid value: \"0\": " NONE},
+        {"words", POD(""), POD(EPOCH("two")), AT "Invalid value: \"two\": " NONE},
+        {"sign", POD(""), POD(EPOCH("-1")), AT "Invalid value: \"-1\": " NONE},
+        {"too large", POD(""), POD(EPOCH("2147483648")), AT "Invalid value: \"2147483648\": " NONE},
+        {"nothing", POD(""), POD(EPOCH("")), AT "Invalid value: \"\": " NONE},
+        {"created with words", NULL, POD(EPOCH("x")), AT "Invalid value: \"x\": " NONE},
+        {"corrected", POD(EPOCH("x")), POD(EPOCH("1")), NULL},
+        {"attempt", POD(ATTEMPT("0")), POD(ATTEMPT("1")), NULL},
+        {"attempt down", POD(ATTEMPT("1")), POD(ATTEMPT("0")),
+         AT_LATER "Invalid value: \"0\": may not go down: it was 1"},
+        {"other notes", POD(NOTES("'a':'5'")), POD(NOTES("'a':'4'")), NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        scoped_json_mut *doc = kt_parse(ROWS[i].object);
+        scoped_json_mut *old = ROWS[i].old != NULL ? kt_parse(ROWS[i].old) : NULL;
+        struct findings findings = {0};
+        if (old != NULL)
+            schema_fill(KIND_POD.type, old, yyjson_mut_doc_get_root(old));
+        kt_check(&KIND_POD, doc, old, &findings);
+        kt_expect(ROWS[i].label, &findings, ROWS[i].want);
+        findings_done(&findings);
+    }
+}
+
+static void test_patterns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *text;
+        bool finds;
+    } ROWS[] = {
+        {"message", "a message here", true}, /* anywhere */
+        {"^message", "a message here", false},
+        {"some message", "some other message", false},
+        {"some .* message", "some other message", true},
+        {"exit code \\d+ ", "with exit code 42 for", true},
+        {"exit code [\\d]+ ", "with exit code 42 for", true},
+        {"\\D", "123", false},
+        {"^\\w+\\s\\S+$", "hello world", true},
+        {"(?i)FAILED", "it failed", true},
+        {"FAILED", "it failed", false},
+        {"(?:a|b)c", "xbc", true},
+        {"a{2,3}b", "aaab", true},
+        {"a{2,3}b", "ab", false},
+        {"\\.", "abc", false},
+        {"\\.", "a.c", true},
+        {"", "anything", true},
+        {"(", "(", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        if (pattern_finds(ROWS[i].pattern, ROWS[i].text) != ROWS[i].finds)
+            fail_msg("%s in %s", ROWS[i].pattern, ROWS[i].text);
+    }
+    static const char *const WRONG[] = {
+        "(", "[a", "a\\", "(a)\\1", "(((a{1,200}){1,200}){1,200})", "a{1001}", "(?=a)", "(?P<n>a)",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(WRONG); i++)
+        assert_non_null(pattern_problem(WRONG[i]));
+    assert_null(
+        pattern_problem("Container \\w+ for pod default/\\S+ failed with exit code 4[0-9]"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_announcements),
+        cmocka_unit_test(test_patterns),
+    };
+    return cmocka_run_group_tests_name("epoch", tests, NULL, NULL);
+}
