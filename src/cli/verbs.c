@@ -135,6 +135,22 @@ const struct verb VERBS[] = {
      "For the agent of one pod\tmuster token create --role agent --jobset train --pod "
      "train-workers-0-0\n",
      1, 1, OPTS_TOKEN, 0, WORDS_NOTHING, verb_token},
+    {"backup", "FILE", "save all objects in a file, also while the server runs",
+     "Copies the store of this data directory into a file. The copy is one moment of the store: "
+     "everything that was acknowledged before it began is in it. It is checked, synced and only "
+     "then put in its place, so an earlier backup of that name is good until the new one is.\n"
+     "Tokens, certificates and logs are not in it; they are files of the data directory.",
+     "Every night\tmuster backup /backups/muster-$(date +%F).db\n"
+     "Of a server with its own data\tmuster backup --data ./state state.db\n",
+     1, 1, OPTS_BACKUP, 0, WORDS_FILES, verb_backup},
+    {"restore", "FILE", "put a backup in the place of the store",
+     "Checks the backup and puts it in the place of this data directory's store, while no server "
+     "runs there. What was there before is kept beside it. Revisions go on behind those of both, "
+     "so clients notice and read everything anew.\n"
+     "Processes of pods that the backup does not know are ended at the next start.",
+     "After a mistake\tmuster restore /backups/muster-2026-11-17.db\n"
+     "On another machine\tmuster restore --data /srv/muster muster.db\n",
+     1, 1, OPTS_BACKUP, 0, WORDS_FILES, verb_restore},
     {"version", "", "print the version", "Prints the version of this program.",
      "For a script\tmuster version -o json\n", 0, 0, OPTS_VERSION, 0, WORDS_NOTHING, verb_version},
     {"help", "[VERB]", "explain a verb", "Lists the verbs, or explains one of them.",

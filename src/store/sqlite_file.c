@@ -26,6 +26,7 @@
  * more from a slow disk. Larger files rely on what loading sees: every row and every value. */
 #define QUICK_CHECK_BYTES_MAX (64LL << 20)
 #define LOG_BYTES_KEPT (32 << 20)
+#define BUSY_MS 5000 /* a server that just starts or ends holds its file for a moment */
 
 static const char *const STATEMENTS[SQL_COUNT] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -383,6 +384,44 @@ int sqlite_file_connect(struct sqlite_file *file, bool create, struct err *err)
     }
     (void)sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     return 0;
+}
+
+static int look(struct sqlite_file *file, struct backup_report *report, struct err *err)
+{
+    bool empty = false;
+    int64_t objects = 0, revision = 0, pages = 0, page_bytes = 0;
+    struct err found = {0};
+    int r = check_identity(file, &empty, err);
+    if (r == 0 && empty)
+        r = damaged(file, err, "it is empty");
+    if (r == 0 && expect_text(file, "PRAGMA quick_check(1)", "ok", &found) < 0)
+        r = damaged(file, err, found.text);
+    if (r == 0)
+        r = ask_number(file, "SELECT count(*) FROM objects", &objects, err);
+    if (r == 0)
+        r = ask_number(file, STATEMENTS[SQL_GET_REVISION], &revision, err);
+    if (r == 0)
+        r = ask_number(file, "PRAGMA page_count", &pages, err);
+    if (r == 0)
+        r = ask_number(file, "PRAGMA page_size", &page_bytes, err);
+    if (r < 0)
+        return r;
+    *report = (struct backup_report){.objects = (uint64_t)objects,
+                                     .revision = (uint64_t)revision,
+                                     .bytes = (uint64_t)(pages * page_bytes)};
+    return 0;
+}
+
+int sqlite_file_look(struct sqlite_file *file, struct backup_report *ret_report, struct err *err)
+{
+    assert(!file->db);
+    if (access(file->path, R_OK) < 0)
+        return err_set(err, -errno, "cannot read '%s': %s", file->path, strerrordesc_np(errno));
+    int rc = sqlite3_open_v2(file->path, &file->db, SQLITE_OPEN_READONLY, NULL);
+    if (rc != SQLITE_OK)
+        return sqlite_file_error(file, rc, err);
+    (void)sqlite3_busy_timeout(file->db, BUSY_MS);
+    return look(file, ret_report, err);
 }
 
 void sqlite_file_disconnect(struct sqlite_file *file)

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/map.h"
 #include "base/vec.h"
+#include "store/backup.h"
 #include "store/sqlite.h"
 #include <pthread.h>
 #include <sqlite3.h>
@@ -70,6 +71,8 @@ struct sqlite_disk {
 int sqlite_file_lock(struct sqlite_file *file, struct err *err);
 /* `create`: an empty or missing file becomes a store. */
 int sqlite_file_connect(struct sqlite_file *file, bool create, struct err *err);
+/* Opens it for reading only and checks all of it; the connection stays, also after an error. */
+int sqlite_file_look(struct sqlite_file *file, struct backup_report *ret_report, struct err *err);
 void sqlite_file_disconnect(struct sqlite_file *file);
 void sqlite_file_unlock(struct sqlite_file *file);
 /* Puts the connection's last error, and what a person can do about it, into err. */
