@@ -15,9 +15,9 @@
 #include <string.h>
 
 static const char *const TYPE_NAMES[REQUEST_TYPE_COUNT] = {
-    [REQUEST_CREATE] = "create",     [REQUEST_PUT] = "put", [REQUEST_PATCH] = "patch",
-    [REQUEST_CONFIG] = "config",     [REQUEST_GET] = "get", [REQUEST_ETCD] = "etcd",
-    [REQUEST_RECONFIG] = "reconfig",
+    [REQUEST_CREATE] = "create",     [REQUEST_PUT] = "put",   [REQUEST_PATCH] = "patch",
+    [REQUEST_CONFIG] = "config",     [REQUEST_GET] = "get",   [REQUEST_ETCD] = "etcd",
+    [REQUEST_RECONFIG] = "reconfig", [REQUEST_NOTE] = "note",
 };
 
 struct worker { /* one connection's */
@@ -201,7 +201,7 @@ static void usage(void)
     (void)fputs("usage: bench_load TYPE (--unix PATH | --tls IP:PORT --ca FILE) [--token T]\n"
                 "         [--conns N] [--seconds S | --count N] [--keys N] [--first N]\n"
                 "         [--path P] [--value-bytes N] [--events N] [--pid PID] [--seed N]\n"
-                "TYPE: create, put, patch, config, reconfig, get, etcd, or watch\n",
+                "TYPE: create, put, patch, note, config, reconfig, get, etcd, or watch\n",
                 stderr);
     exit(2);
 }

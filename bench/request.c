@@ -65,6 +65,9 @@ static const char STATUS[] =
     "\"containerStatuses\":[{\"name\":\"worker\",\"ready\":true,\"restartCount\":0,"
     "\"started\":true,\"image\":\"registry.example.com/team/trainer:2026.11.3\",\"imageID\":\"\","
     "\"state\":{\"running\":{\"startedAt\":\"2026-11-01T10:00:00Z\"}}}]}}";
+
+static const char NOTE[] =
+    "{\"metadata\":{\"annotations\":{\"bench.example.com/count\":\"" COUNT "\"}}}";
 // clang-format on
 
 static const struct {
@@ -76,6 +79,8 @@ static const struct {
     [REQUEST_PUT] = {"PUT", "/api/v1/namespaces/default/pods/pod-" KEY, "application/json"},
     [REQUEST_PATCH] = {"PATCH", "/api/v1/namespaces/default/pods/pod-" KEY "/status",
                        "application/strategic-merge-patch+json"},
+    [REQUEST_NOTE] = {"PATCH", "/api/v1/namespaces/default/pods/pod-" KEY,
+                      "application/merge-patch+json"},
     [REQUEST_CONFIG] = {"POST", "/api/v1/namespaces/default/configmaps", "application/json"},
     [REQUEST_RECONFIG] = {"PUT", "/api/v1/namespaces/default/configmaps/bench", "application/json"},
     [REQUEST_GET] = {"GET", NULL, NULL},
@@ -128,6 +133,9 @@ static void add_body(struct str *out, const struct request_options *options)
         return;
     case REQUEST_PATCH:
         str_add(out, STATUS);
+        return;
+    case REQUEST_NOTE:
+        str_add(out, NOTE);
         return;
     case REQUEST_CONFIG:
     case REQUEST_RECONFIG:
@@ -254,4 +262,9 @@ void request_pod(struct request *request)
 void request_status(struct request *request)
 {
     template_init(request, STATUS);
+}
+
+void request_note(struct request *request)
+{
+    template_init(request, NOTE);
 }

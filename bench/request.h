@@ -12,6 +12,7 @@ enum request_type {
     REQUEST_CREATE,   /* POST of a pod of about 3 KB */
     REQUEST_PUT,      /* the same pod whole, one annotation changed */
     REQUEST_PATCH,    /* strategic merge patch of its status, as a node sends it */
+    REQUEST_NOTE,     /* merge patch of one of its annotations, as an agent announces an epoch */
     REQUEST_CONFIG,   /* POST of a ConfigMap of about 2 KB */
     REQUEST_RECONFIG, /* PUT of it */
     REQUEST_GET,      /* of `path` */
@@ -39,6 +40,7 @@ void request_done(struct request *request);
 void request_copy(struct request *request, const struct request *from);
 void request_number(struct request *request, uint64_t key, uint64_t count);
 
-/* Only the body of REQUEST_PUT and of REQUEST_PATCH, for tests of the store alone. */
+/* Only the body of REQUEST_PUT, REQUEST_PATCH and REQUEST_NOTE, for tests of the store alone. */
 void request_pod(struct request *request);
 void request_status(struct request *request);
+void request_note(struct request *request);

@@ -23,7 +23,8 @@ struct bench {
     struct rng rng;
     struct request pod;
     struct request status;
-    bool is_put;
+    struct request note;
+    enum { RUN_PUT, RUN_STATUS, RUN_NOTE } type;
     bool is_dirty;
     uint64_t keys;
     size_t under_way;
@@ -60,7 +61,9 @@ static void on_done(void *arg, struct write_result *result)
 static void submit(struct bench *bench, enum write_op op, uint64_t key)
 {
     char name[32];
-    struct request *body = op == WRITE_PATCH ? &bench->status : &bench->pod;
+    struct request *body = op != WRITE_PATCH           ? &bench->pod
+                           : bench->type == RUN_STATUS ? &bench->status
+                                                       : &bench->note;
     struct err err = {0};
     request_number(body, key, bench->done);
     struct sv text = {body->bytes.data, body->bytes.len};
@@ -68,8 +71,8 @@ static void submit(struct bench *bench, enum write_op op, uint64_t key)
     struct write *write = write_new(op, &KIND_POD, "default", op == WRITE_CREATE ? "" : name);
     int r;
     if (op == WRITE_PATCH) {
-        write->sub = SUB_STATUS;
-        write->patch_type = PATCH_STRATEGIC;
+        write->sub = bench->type == RUN_STATUS ? SUB_STATUS : SUB_NONE;
+        write->patch_type = bench->type == RUN_STATUS ? PATCH_STRATEGIC : PATCH_MERGE;
         r = json_parse(text, &write->patch, &err);
     } else {
         r = json_parse_mut(text, &write->doc, &err);
@@ -115,7 +118,7 @@ static void fill(struct bench *bench, size_t in_flight)
 
 static void run(struct bench *bench, size_t in_flight, double seconds)
 {
-    enum write_op op = bench->is_put ? WRITE_UPDATE : WRITE_PATCH;
+    enum write_op op = bench->type == RUN_PUT ? WRITE_UPDATE : WRITE_PATCH;
     struct embedded_stats stats = embedded_stats(bench->store);
     struct proc_use before = proc_use(getpid());
     uint64_t start = proc_clock_ns();
@@ -137,8 +140,10 @@ static void run(struct bench *bench, size_t in_flight, double seconds)
 int main(int argc, char **argv)
 {
     if (argc != 6)
-        die("usage", "bench_store FOLDER put|patch KEYS IN-FLIGHT SECONDS");
-    struct bench bench = {.is_put = strcmp(argv[2], "put") == 0,
+        die("usage", "bench_store FOLDER put|patch|note KEYS IN-FLIGHT SECONDS");
+    struct bench bench = {.type = strcmp(argv[2], "put") == 0    ? RUN_PUT
+                                  : strcmp(argv[2], "note") == 0 ? RUN_NOTE
+                                                                 : RUN_STATUS,
                           .keys = strtoull(argv[3], NULL, 10)};
     size_t in_flight = strtoull(argv[4], NULL, 10);
     if (bench.keys == 0 || bench.keys > REQUEST_KEYS_MAX || in_flight == 0)
@@ -159,11 +164,13 @@ int main(int argc, char **argv)
     rng_seed(&bench.rng, 1);
     request_pod(&bench.pod);
     request_status(&bench.status);
+    request_note(&bench.note);
     fill(&bench, in_flight);
     run(&bench, in_flight, strtod(argv[5], NULL));
     bench.disk->ops->close(bench.disk);
     embedded_close(bench.store);
     request_done(&bench.pod);
     request_done(&bench.status);
+    request_done(&bench.note);
     return 0;
 }
