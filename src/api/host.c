@@ -321,6 +321,7 @@ int host_start(struct loop *loop, const struct host_options *options, struct hos
     if (r < 0)
         return r;
     struct host *host = host_new(loop, options->data);
+    host->world.configuration = options->configuration;
     r = open_store(host, options, err);
     if (r == 0 && options->guest != NULL) {
         host->guest = options->guest;
@@ -415,6 +416,13 @@ void host_free(struct host *host)
     mem_free(host->url);
     mem_free(host->kubeconfig);
     mem_free(host);
+}
+
+void host_configure(struct host *host, const struct configuration *configuration)
+{
+    host->world.configuration = configuration;
+    if (host->manager != NULL)
+        manager_configure(host->manager);
 }
 
 struct store *host_store(struct host *host)

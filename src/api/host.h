@@ -32,6 +32,7 @@ struct host_options {
     size_t window_changes;          /* 0: the default */
     const struct log_source *logs;  /* of containers; NULL: none; must live as long as the host */
     const struct host_guest *guest; /* or NULL; must live as long as the host */
+    const struct configuration *configuration; /* or NULL; until host_configure() */
 };
 int host_start(struct loop *loop, const struct host_options *options, struct host **ret_host,
                struct err *err);
@@ -40,6 +41,8 @@ int host_start(struct loop *loop, const struct host_options *options, struct hos
 void host_stop(struct host *host, void (*stopped)(void *arg), void *arg);
 void host_free(struct host *host);
 
+/* Controllers go on with this one; the one before may then be freed. */
+void host_configure(struct host *host, const struct configuration *configuration);
 struct store *host_store(struct host *host);
 const char *host_url(const struct host *host);        /* https://127.0.0.1:41234 */
 const char *host_kubeconfig(const struct host *host); /* its path */

@@ -4,6 +4,7 @@
 #include "api/host.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/configfile.h"
 #include "cli/inputs.h"
 #include "cli/localnode.h"
 #include "cli/nodeconfig.h"
@@ -37,6 +38,9 @@ const struct opt OPTS_UP[] = {
     {"node-config", 0, "FILE",
      "How this node starts containers: a NodeConfig, or the MinionConfig of the throttling study.",
      .complete = COMPLETE_FILE},
+    {"config", 0, "FILE",
+     "What the control plane is told: waitForPodsReady and placement. SIGHUP reads it again.",
+     .complete = COMPLETE_FILE},
     {"no-node", 0, NULL, "Serve objects only; run no pods on this machine."},
     {"no-cgroups", 0, NULL, "Run pods without control groups, even where they could be had."},
     {"log-level", 0, "LEVEL", "How much is told on standard error.", .fallback = "info",
@@ -52,6 +56,7 @@ struct up {
     struct manifests *manifests;
     VEC(const char *) labels;
     size_t window_changes;
+    struct configuration configuration;
     int exit_code;
     bool is_stopping;
 };
@@ -87,6 +92,31 @@ static void on_signal(void *arg, int signo)
     if (up->is_stopping)
         host_stop(up->host, on_stopped, up); /* a second one kills what still runs */
     stop(up, CLI_OK);
+}
+
+/* A file that is not right changes nothing: what was told before holds. */
+static void on_hangup(void *arg, int signo)
+{
+    struct up *up = arg;
+    const char *file = opt_get(&up->cli->opts, "config");
+    struct configuration read = {0};
+    struct err err = {0};
+    (void)signo;
+    if (file == NULL) {
+        log_info("config.none signal=SIGHUP");
+        return;
+    }
+    if (up->is_stopping || up->host == NULL)
+        return;
+    if (configfile_read(up->cli, file, &read, &err) < 0) {
+        log_error("config.refused error=\"%s\" hint=\"%s\" kept=\"as before\"", err.text, err.hint);
+        return;
+    }
+    struct configuration before = up->configuration;
+    up->configuration = read;
+    host_configure(up->host, &up->configuration);
+    configuration_done(&before);
+    log_info("config.loaded file=%s", file);
 }
 
 /* The contract with scripts: exactly one line on standard output. */
@@ -152,7 +182,8 @@ static int serve(struct up *up, struct manifests *manifests, struct err *err)
     int r = cli_data_dir(up->cli, &data, err);
     struct host_options options = {.data = str_text(&data),
                                    .listen = opt_get(&up->cli->opts, "listen"),
-                                   .window_changes = up->window_changes};
+                                   .window_changes = up->window_changes,
+                                   .configuration = &up->configuration};
     if (up->node != NULL)
         options.guest = localnode_guest(up->node);
     if (r == 0)
@@ -187,6 +218,17 @@ static size_t check_all(struct cli *cli, const struct manifests *manifests)
     return findings;
 }
 
+static bool load_config(struct up *up)
+{
+    const char *file = opt_get(&up->cli->opts, "config");
+    struct err err = {0};
+    configuration_default(&up->configuration);
+    if (file == NULL || configfile_read(up->cli, file, &up->configuration, &err) >= 0)
+        return true;
+    (void)cli_error(up->cli, CLI_FAILED, &err);
+    return false;
+}
+
 int verb_up(struct cli *cli, int argc, char **argv)
 {
     (void)argc, (void)argv;
@@ -206,7 +248,7 @@ int verb_up(struct cli *cli, int argc, char **argv)
         manifests_done(&manifests);
         return r;
     }
-    if (check_all(cli, &manifests) > 0) {
+    if (check_all(cli, &manifests) > 0 || !load_config(&up)) {
         manifests_done(&manifests);
         return CLI_FAILED;
     }
@@ -217,8 +259,11 @@ int verb_up(struct cli *cli, int argc, char **argv)
     if (r == 0)
         r = loop_signal(up.loop, SIGINT, on_signal, &up, &err);
     if (r == 0)
+        r = loop_signal(up.loop, SIGHUP, on_hangup, &up, &err);
+    if (r == 0)
         r = serve(&up, &manifests, &err);
     manifests_done(&manifests);
+    configuration_done(&up.configuration);
     loop_free(up.loop);
     return r < 0 ? cli_error(cli, CLI_FAILED, &err) : up.exit_code;
 }

@@ -192,6 +192,15 @@ void manager_run(struct manager *manager, size_t budget)
     ask_to_wake(manager);
 }
 
+void manager_configure(struct manager *manager)
+{
+    for (size_t i = 0; i < manager->count; i++) {
+        if (manager->controls[i].controller->configure != NULL)
+            manager->controls[i].controller->configure(&manager->controls[i]);
+    }
+    ask_to_wake(manager);
+}
+
 size_t manager_backlog(const struct manager *manager)
 {
     size_t n = manager->turn_count;

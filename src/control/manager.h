@@ -18,6 +18,8 @@ struct controller {
      * between the two it may call control_add() at any time. Both may be NULL. */
     void (*begin)(struct control *control);
     void (*end)(struct control *control);
+    /* The world's configuration is another one. As with begin(): it may call control_add(). */
+    void (*configure)(struct control *control);
     void *arg; /* the controller's own, control_arg() */
 };
 
@@ -26,6 +28,7 @@ struct manager *manager_new(struct world *world, const struct controller *const 
 void manager_free(struct manager *manager);
 /* Works off what is due, at most `budget` keys. Called by the host when it was asked to wake. */
 void manager_run(struct manager *manager, size_t budget);
+void manager_configure(struct manager *manager);
 size_t manager_backlog(const struct manager *manager);
 
 /* For controllers. */

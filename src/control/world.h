@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "base/rng.h"
+#include "model/configuration.h"
 #include "store/store.h"
 
 /* All that a controller sees of the world. Three hosts provide it: the server (epoll, SQLite),
@@ -23,4 +24,7 @@ struct world {
     struct cache *cache;
     struct feed *feed; /* what changes in `cache`, in order */
     struct rng rng;
+    /* What the control plane is told; NULL: nothing. Whoever replaces it calls
+     * manager_configure(). */
+    const struct configuration *configuration;
 };

@@ -94,7 +94,8 @@ static void open_world(struct sim *sim)
     sim->replica = sim_replica_new(&options);
     sim->world = (struct world){.ops = &WORLD_OPS,
                                 .cache = sim_replica_cache(sim->replica),
-                                .feed = sim_replica_feed(sim->replica)};
+                                .feed = sim_replica_feed(sim->replica),
+                                .configuration = sim->options.configuration};
     sim->seen = feed_watch(sim->world.feed, (struct watch_filter){0}, on_copy_change, sim);
     rng_seed(&sim->world.rng, rng_next(&sim->rng));
     shadow_forget(sim);

@@ -30,6 +30,7 @@ struct sim_options {
     struct sim_clock *clock;
     struct sim_faults faults;
     const struct controller *const *controllers; /* NULL-terminated */
+    const struct configuration *configuration;   /* NULL: nothing is configured */
     size_t window_changes;
     /* Every change of the store, at once, before the copy sees it. */
     watch_fn *on_change;
