@@ -7,6 +7,7 @@
 #include "cli/configfile.h"
 #include "cli/inputs.h"
 #include "cli/localnode.h"
+#include "cli/machine.h"
 #include "cli/nodeconfig.h"
 #include "cli/preload.h"
 #include "os/fd.h"
@@ -43,6 +44,7 @@ const struct opt OPTS_UP[] = {
      .complete = COMPLETE_FILE},
     {"no-node", 0, NULL, "Serve objects only; run no pods on this machine."},
     {"no-cgroups", 0, NULL, "Run pods without control groups, even where they could be had."},
+    {"check", 0, NULL, "Only tell whether this machine is able to run a server, and how well."},
     {"log-level", 0, "LEVEL", "How much is told on standard error.", .fallback = "info",
      .values = LEVELS},
     {0},
@@ -238,6 +240,8 @@ int verb_up(struct cli *cli, int argc, char **argv)
     if (!parse_window(window, &up.window_changes))
         return cli_usage(cli, "option '--watch-window': '%s' is not a number from 1 to %d", window,
                          WATCH_WINDOW_MAX);
+    if (opt_is_given(&cli->opts, "check"))
+        return machine_check(cli);
     set_log_level(opt_get(&cli->opts, "log-level"));
     struct manifests manifests = {0};
     int r = manifests_load(cli, &manifests);

@@ -11,7 +11,8 @@ const struct verb VERBS[] = {
      "SIGTERM and SIGINT stop it: what was asked for is finished, watchers are told goodbye. What "
      "was acknowledged survives any end, kill -9 included.",
      "Start a server\tmuster up\n"
-     "Start one with its own data and a first job\tmuster up --data ./state -f job.yaml\n",
+     "Start one with its own data and a first job\tmuster up --data ./state -f job.yaml\n"
+     "Is this machine able\tmuster up --check\n",
      0, 0, OPTS_UP, 0, WORDS_NOTHING, verb_up},
     {"run", "FILE...", "run what files describe, and watch it",
      "Applies the files and stays: shows how everything starts, what it prints, and how it ends. "

@@ -12,7 +12,8 @@ import sqlite3
 import subprocess
 import sys
 
-from muster_test import Cases, Server, Skip, contains, equal, fail, matches, version_of
+from muster_test import (Cases, Server, Skip, contains, equal, fail, matches, muster_path,
+                         version_of)
 from objects import configmap
 
 CLONE_NEWNS = 0x00020000
@@ -358,6 +359,40 @@ def a_shell_that_gives_few_descriptors(folder):
             equal(limits, (hard, hard), "the server's limits")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+
+# ---- is the machine able ----
+
+def check(data, *options):
+    return subprocess.run([muster_path(), "up", "--check", "--data", str(data), *options], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@cases
+def a_check_tells_what_works_and_leaves_nothing(folder):
+    done = check(f"{folder}/able")
+    equal(done.returncode, 0, done.stdout + done.stderr)
+    for what in ("data directory", "other servers", "address", "kernel", "control groups",
+                 "open files", "processes", "pressure"):
+        matches(done.stdout, rf"^(ok|warn) +{what}  ")
+    equal(os.path.exists(f"{folder}/able"), False, "the folder was left")
+    equal("\033" in done.stdout, False, "colours on a pipe")
+
+
+@cases
+def a_check_tells_what_does_not(folder):
+    server = Server(f"{folder}/unable")
+    with running(server):
+        port = server.url.rsplit(":", 1)[1]
+        done = check(server.data, "--listen", f"127.0.0.1:{port}", "--no-node")
+    equal(done.returncode, 1, done.stdout)
+    matches(done.stdout, rf"^FAILED +other servers +process {server.popen.pid} uses")
+    matches(done.stdout, rf"^FAILED +address +.*{port}")
+    equal(done.stdout.count("hint: "), 2, f"hints in {done.stdout}")
+    done = check("/proc/nowhere")
+    equal(done.returncode, 1, done.stdout)
+    matches(done.stdout, r"^FAILED +data directory +")
 
 
 if __name__ == "__main__":
