@@ -59,11 +59,12 @@ const struct verb *verb_of(const char *name);
 struct opt_set verb_opts(const struct verb *verb);
 
 verb_fn verb_get, verb_describe, verb_apply, verb_delete, verb_events, verb_wait, verb_validate,
-    verb_version, verb_help, verb_completion, verb_complete, verb_logs, verb_man, verb_run,
-    verb_backup, verb_restore, verb_timeline, verb_token, verb_top, verb_up, verb_why;
+    verb_version, verb_help, verb_completion, verb_complete, verb_logs, verb_man, verb_place,
+    verb_run, verb_backup, verb_restore, verb_timeline, verb_token, verb_top, verb_up, verb_why;
 extern const struct opt OPTS_GET[], OPTS_DESCRIBE[], OPTS_APPLY[], OPTS_DELETE[], OPTS_EVENTS[],
-    OPTS_WAIT[], OPTS_LOGS[], OPTS_RUN[], OPTS_BACKUP[], OPTS_TIMELINE[], OPTS_TOKEN[], OPTS_TOP[],
-    OPTS_UP[], OPTS_VALIDATE[], OPTS_VERSION[], OPTS_WHY[], OPTS_SERVER[], OPTS_COMMON[];
+    OPTS_WAIT[], OPTS_LOGS[], OPTS_PLACE[], OPTS_RUN[], OPTS_BACKUP[], OPTS_TIMELINE[],
+    OPTS_TOKEN[], OPTS_TOP[], OPTS_UP[], OPTS_VALIDATE[], OPTS_VERSION[], OPTS_WHY[], OPTS_SERVER[],
+    OPTS_COMMON[];
 
 /* The program: parses, dispatches, gives the exit code. argv[0] is the program's name. */
 int cli_main(struct cli *cli, int argc, char **argv);

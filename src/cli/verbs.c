@@ -115,6 +115,20 @@ const struct verb VERBS[] = {
      "Until a pod runs\tmuster wait pod/web-0 --for=jsonpath='{.status.phase}'=Running\n"
      "Until all pods of a team are gone\tmuster wait pods -l team=a --for=delete\n",
      1, -1, OPTS_WAIT, VERB_SERVER, WORDS_KIND_NAMES, verb_wait},
+    {"place", "FILE", "try out where vreplicas would be placed",
+     "Reads one object that describes a pool of pods and the vpods on it, and tells where the "
+     "vreplicas of each vpod would be placed, one vpod after the other; or how many pods there "
+     "should be (--autoscale); or what would be taken off the last pods so that they can go "
+     "(--compact). Nothing is changed anywhere. - stands for standard input.\n"
+     "The object has: capacity (vreplicas a pod), replicas, nodes [[name, zone or null, ok or "
+     "cordoned or unreachable]], pods [[ordinal, node]] (left out: pod i is on node i), policyType "
+     "MAXFILLUP or scheduler and descheduler with their predicates and priorities, vpods [{name, "
+     "vreplicas, placements [[ordinal, vreplicas]], maxPods, rebalance}], reserved {vpod: "
+     "[[ordinal, vreplicas]]}; for --autoscale also pending and attemptScaleDown.",
+     "Bars, and why pods take no more\tmuster place pool.yaml\n"
+     "For a program\tmuster place pool.json -o json\n"
+     "How many pods it takes\tmuster place pool.yaml --autoscale\n",
+     1, 1, OPTS_PLACE, 0, WORDS_FILES, verb_place},
     {"validate", "FILE...", "check files without a server",
      "Checks manifests: syntax, kinds, fields, values. Every error is printed with its file, line "
      "and column, the field and the reason. Exits with 1 when there is one. A folder stands for "

@@ -138,7 +138,8 @@ void place_compact(const struct place *place, struct place_evictions *ret_evicti
 /* ---- for those who draw ---- */
 
 struct place_pod_view {
-    int32_t ordinal, used, capacity;
+    int32_t ordinal, capacity;
+    int64_t used;
     enum place_reason reason; /* why it gets nothing new from anybody, or PLACE_TAKES */
     const char *node, *zone;  /* NULL: none */
 };
