@@ -75,6 +75,8 @@ static int refuse_others(yyjson_val *object, const char *const *known, size_t n_
             continue;
         err_set(err, -EINVAL, "%s: unknown key '%.60s'", place, key);
         const char *near = str_nearest(key, known, n_known);
+        if (near == NULL && n_known == 1)
+            near = known[0];
         return near != NULL ? err_hint(err, "did you mean '%s'?", near)
                             : err_hint(err, "remove it");
     }
