@@ -203,7 +203,7 @@ static const struct scene SCENES[] = {
         "error: -:4:12: scheduler: priorities is missing\n"
         "hint: a list, which may be empty: []\n"),
     BAD("twice", POOL "scheduler: {" FITS ", priorities: [" LOW ", " LOW "]}\n",
-        "error: -:4:109: scheduler.priorities[1]: LowestOrdinalPriority is there twice\n"
+        "error: -:4:108: scheduler.priorities[1]: LowestOrdinalPriority is there twice\n"
         "hint: keep one of them\n"),
     BAD("no policy", POOL,
         "error: -:1:1: scheduler: is missing\n"
