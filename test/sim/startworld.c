@@ -161,6 +161,20 @@ static void say_stale(struct world *world, const struct sw_event *event)
         start_ended(world->start, event->pod->pod, event->ct, &end, world->now);
 }
 
+void world_release_later(struct world *world, struct sw_pod *pod)
+{
+    world_later(world, pod, 0, rng_between(&world->rng, 0, 3000))->type = SW_RELEASE;
+}
+
+/* The group may start again: only when this member has come to rest. */
+static void release(struct world *world, struct sw_pod *pod)
+{
+    if (world->start == NULL || !start_pod_is_held(pod->pod) || start_pod_has_process(pod->pod))
+        return;
+    pod->is_released = true;
+    start_pod_release(world->start, pod->pod, world->now);
+}
+
 static void happen(struct world *world, const struct sw_event *event)
 {
     struct sw_pod *pod = event->pod;
@@ -168,7 +182,9 @@ static void happen(struct world *world, const struct sw_event *event)
     bool is_current = event->generation == ct->generation;
     if (pod->pod == NULL)
         return;
-    if (!is_current && event->type != SW_PREPARED) {
+    if (event->type == SW_RELEASE) {
+        release(world, pod);
+    } else if (!is_current && event->type != SW_PREPARED) {
         say_stale(world, event);
     } else if (event->type == SW_SPAWNED && ct->is_asked) {
         if (is_mishap(world, 5))
@@ -247,6 +263,17 @@ static void on_over(struct world *world, struct sw_pod *pod)
     pod->is_over = true;
 }
 
+static void on_down(struct world *world, struct sw_pod *pod)
+{
+    for (uint32_t i = 0; i < pod->n; i++)
+        if (pod->cts[i].is_asked || pod->cts[i].is_alive)
+            world_fail(world, "%s is down, but %s runs", pod->uid, pod->cts[i].spec.name);
+    if (!pod->spec.is_member || !start_pod_is_held(pod->pod))
+        world_fail(world, "%s is down, but not held", pod->uid);
+    pod->is_released = false;
+    world_release_later(world, pod);
+}
+
 static void act_on(struct world *world, const struct start_effect *effect)
 {
     struct sw_pod *pod = start_pod_host(effect->pod);
@@ -276,6 +303,9 @@ static void act_on(struct world *world, const struct start_effect *effect)
     }
     case FX_MOVED:
         on_moved(world, ct, effect);
+        break;
+    case FX_POD_DOWN:
+        on_down(world, pod);
         break;
     case FX_POD_OVER:
         on_over(world, pod);

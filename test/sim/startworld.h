@@ -11,7 +11,7 @@
 #define SW_CONTAINERS 7
 #define SW_SLACK_MS 400 /* from a kill to its reaping, and a spawn on its way before */
 
-enum sw_event_type { SW_SPAWNED, SW_EXIT, SW_ANSWER, SW_NOTIFY, SW_PREPARED };
+enum sw_event_type { SW_SPAWNED, SW_EXIT, SW_ANSWER, SW_NOTIFY, SW_PREPARED, SW_RELEASE };
 
 struct sw_event {
     struct heap_node node;
@@ -51,6 +51,7 @@ struct sw_pod {
     uint32_t n;
     bool has_main_run; /* at least since the last restart of all */
     bool is_stopped, is_over;
+    bool is_released; /* a member: its group lets it run */
     time_ms over_by, added_at;
 };
 
@@ -88,6 +89,7 @@ void world_drain(struct world *world);
 void world_forget(struct world *world, struct sw_pod *pod);
 struct sw_event *world_later(struct world *world, struct sw_pod *pod, uint32_t ct, time_ms ms);
 void world_end(struct world *world, struct sw_pod *pod, uint32_t ct, int code);
+void world_release_later(struct world *world, struct sw_pod *pod);
 
 /* startworld_check.c */
 bool sw_takes_slot(const struct sw_ct *ct);

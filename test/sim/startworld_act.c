@@ -99,8 +99,11 @@ static void add_pod(struct world *world)
                                         .n_containers = pod->n,
                                         .host = pod};
     pod->spec.deadline_ms = chance(world, 10) ? rng_between(&world->rng, 1000, 60000) : 0;
+    pod->spec.is_member = chance(world, 30);
     pod->added_at = world->now;
     vec_push(&world->pods, pod);
+    if (pod->spec.is_member)
+        world_release_later(world, pod);
     pod->pod = start_pod_add(world->start, &pod->spec, world->now);
 }
 
@@ -170,6 +173,9 @@ static void adopt(struct world *world, struct sw_pod *pod)
         spec.deadline_ms = left > 0 ? left : 1;
     }
     pod->pod = start_pod_adopt(world->start, &spec, was, world->now);
+    pod->is_released = !start_pod_is_held(pod->pod);
+    if (!pod->is_released)
+        world_release_later(world, pod);
     if (pod->is_stopped)
         world_stop(world, pod, pod->over_by > world->now ? pod->over_by - world->now : 0);
 }
@@ -238,7 +244,9 @@ static void stall(struct world *world)
 static void restart(struct world *world, struct sw_pod *pod)
 {
     start_pod_restart(world->start, pod->pod, world->now);
-    if (!pod->is_stopped && !start_pod_missed_deadline(pod->pod)) {
+    if (pod->spec.is_member) {
+        pod->is_released = pod->is_released && pod->is_over;
+    } else if (!pod->is_stopped && !start_pod_missed_deadline(pod->pod)) {
         pod->is_over = false;
         pod->has_main_run = false;
     }

@@ -84,6 +84,8 @@ void world_check_start(struct world *world, struct sw_pod *pod, uint32_t i)
         world_fail(world, "%s %s has a twin", pod->uid, ct->spec.name);
     if (pod->is_stopped || pod->is_over)
         world_fail(world, "%s %s started in a pod that is to end", pod->uid, ct->spec.name);
+    if (pod->spec.is_member && !pod->is_released)
+        world_fail(world, "%s %s started before its group let it", pod->uid, ct->spec.name);
     check_order(world, pod, i);
     check_gate(world, ct);
 }
@@ -136,7 +138,7 @@ static void check_ct(struct world *world, struct sw_pod *pod, uint32_t i)
                    ct->is_ready);
     if (view->state == CT_BLOCKED && view->why == WHY_NONE)
         world_fail(world, "%s %s is blocked by nothing", pod->uid, ct->spec.name);
-    if (view->why == WHY_RESTARTING_ALL)
+    if (view->why == WHY_RESTARTING_ALL || view->why == WHY_GROUP)
         pod->has_main_run = false;
 }
 

@@ -199,6 +199,8 @@ static void act(struct runner *runner, const struct start_effect *fx)
     case FX_CHANGED:
         control_add(runner->control, pod->key);
         break;
+    case FX_POD_DOWN:
+        break;
     case FX_POD_OVER:
         do_pod_over(runner, pod);
         break;

@@ -33,10 +33,15 @@ static void put_text(struct maker *m, yyjson_mut_val *obj, const char *key, cons
 
 /* One word for why a container waits, or why it ended; what is not here has the usual one. */
 static const char *const WAITING[] = {
-    [WHY_DEPENDENCY] = "DependencyNotReady", [WHY_DEPENDENCY_FAILED] = "DependencyFailed",
-    [WHY_INIT] = "PodInitializing",          [WHY_GATE] = "StartThrottled",
-    [WHY_BACKOFF] = "CrashLoopBackOff",      [WHY_RESTARTING_ALL] = "RestartingAllContainers",
-    [WHY_PREPARE] = "ErrImagePull",          [WHY_EXIT] = NULL,
+    [WHY_DEPENDENCY] = "DependencyNotReady",
+    [WHY_DEPENDENCY_FAILED] = "DependencyFailed",
+    [WHY_INIT] = "PodInitializing",
+    [WHY_GROUP] = "WaitingForGroup",
+    [WHY_GATE] = "StartThrottled",
+    [WHY_BACKOFF] = "CrashLoopBackOff",
+    [WHY_RESTARTING_ALL] = "RestartingAllContainers",
+    [WHY_PREPARE] = "ErrImagePull",
+    [WHY_EXIT] = NULL,
 };
 static const char *const ENDED[] = {
     [WHY_OOM] = "OOMKilled",
@@ -74,6 +79,8 @@ static void waiting_message(const struct rpod *pod, const struct start_view *vie
     else if (view->why == WHY_DEPENDENCY_FAILED)
         (void)snprintf(out, size, "waits for container %s, which has failed for good",
                        blocker_name(pod, view));
+    else if (view->why == WHY_GROUP)
+        (void)snprintf(out, size, "waits for the other members of its group");
     else if (view->why == WHY_GATE)
         (void)snprintf(out, size, "waits for the throttle: %s", gate);
     else if (view->why == WHY_BACKOFF)

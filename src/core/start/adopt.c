@@ -95,10 +95,13 @@ struct start_pod *start_pod_adopt(struct start *start, const struct start_pod_sp
             place_known(&pod->cts[i], &containers[i]);
         is_restarting = is_restarting || containers[i].is_restarting_all;
     }
+    pod->is_held = pod->is_member && pod->n_alive == 0;
     pod->has_main_run = has_main_run(pod, containers);
     if (pod->has_main_run)
         pod->init_at = pod->n_init;
-    if (is_restarting)
+    if (is_restarting && pod->is_member)
+        start_pod_fall(pod);
+    else if (is_restarting)
         start_pod_restart_all(pod, 0);
     for (uint32_t i = 0; i < pod->n; i++)
         conclude(&pod->cts[i], &containers[i]);

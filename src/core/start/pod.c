@@ -116,6 +116,8 @@ struct start_pod *start_pod_make(struct start *start, const struct start_pod_spe
                               .graph = graph,
                               .n = n,
                               .is_starting = true,
+                              .is_member = spec->is_member,
+                              .is_held = spec->is_member,
                               .deadline_at = TIME_NEVER,
                               .kill_at = TIME_NEVER,
                               .again_at = TIME_NEVER};
@@ -292,7 +294,7 @@ bool start_ct_may_start(struct start_ct *ct)
 {
     struct start_pod *pod = ct->pod;
     uint32_t turn = ct->spec.role == START_MAIN ? pod->n_init : ct->index;
-    return pod->want == WANT_RUN && !pod->is_restarting && pod->init_at >= turn &&
+    return pod->want == WANT_RUN && !pod->is_restarting && !pod->is_held && pod->init_at >= turn &&
            are_needs_met(ct);
 }
 

@@ -68,6 +68,14 @@ static time_ms next_backoff(struct start_ct *ct)
     return delay < settings->backoff_max_ms ? delay : settings->backoff_max_ms;
 }
 
+/* A helper or an init container of a member comes again by itself, as does one without its image:
+ * that is not the end of the worker. */
+static bool is_fall(const struct start_ct *ct, enum verdict verdict)
+{
+    bool is_worker = ct->spec.role == START_MAIN && ct->why != WHY_PREPARE;
+    return verdict == VERDICT_ALL || (verdict == VERDICT_AGAIN && is_worker);
+}
+
 static void be_over(struct start_ct *ct)
 {
     start_ct_set_final(ct, true);
@@ -81,6 +89,10 @@ void start_ct_decide(struct start_ct *ct, bool is_handled, bool waits_again)
     enum verdict verdict = waits_again ? VERDICT_AGAIN : judge(ct);
     if (verdict == VERDICT_OVER) {
         be_over(ct);
+        return;
+    }
+    if (ct->pod->is_member && is_fall(ct, verdict)) {
+        start_pod_fall(ct->pod);
         return;
     }
     time_ms again_at = ct->ended_at + next_backoff(ct);
@@ -158,6 +170,16 @@ static void begin_to_end(struct start_ct *ct)
         start_ct_kill(ct, WHY_RESTARTING_ALL);
 }
 
+/* Where running is being ready, nobody would see a smaller share of the CPU: it would be given back
+ * before it counts. In a large group even the writing of it is felt. */
+static bool does_start_take_time(const struct start_pod *pod)
+{
+    bool does = false;
+    for (uint32_t i = 0; i < pod->n; i++)
+        does = does || start_takes_slot(&pod->cts[i]) || pod->cts[i].spec.role == START_INIT;
+    return does;
+}
+
 void start_pod_restart_all(struct start_pod *pod, time_ms delay_ms)
 {
     struct start *start = pod->start;
@@ -171,11 +193,18 @@ void start_pod_restart_all(struct start_pod *pod, time_ms delay_ms)
     pod->is_restarting = true;
     for (uint32_t i = 0; i < pod->n; i++)
         begin_to_end(&pod->cts[i]);
-    if (!pod->is_starting) {
+    if (!pod->is_starting && (!pod->is_member || does_start_take_time(pod))) {
         pod->is_starting = true;
         start_pod_effect(pod, FX_WEIGHT);
     }
     start_pod_touch(pod);
+}
+
+void start_pod_fall(struct start_pod *pod)
+{
+    assert(pod->is_member);
+    pod->is_held = true;
+    start_pod_restart_all(pod, 0);
 }
 
 void start_pod_go_on_restarting(struct start_pod *pod)
@@ -184,6 +213,8 @@ void start_pod_go_on_restarting(struct start_pod *pod)
         return;
     pod->is_restarting = false;
     pod->again_at = TIME_NEVER;
+    if (pod->is_member)
+        start_pod_effect(pod, FX_POD_DOWN);
     for (uint32_t i = 0; i < pod->n; i++) {
         struct start_ct *ct = &pod->cts[i];
         if (container_is_over(ct->state))

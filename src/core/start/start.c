@@ -313,8 +313,21 @@ void start_pod_stop(struct start *start, struct start_pod *pod, time_ms grace_ms
 void start_pod_restart(struct start *start, struct start_pod *pod, time_ms now)
 {
     pass_time(start, now);
-    if (pod->want != WANT_STOP && !pod->has_missed_deadline)
+    if (pod->is_member && pod->want == WANT_RUN)
+        start_pod_fall(pod);
+    else if (!pod->is_member && pod->want != WANT_STOP && !pod->has_missed_deadline)
         start_pod_restart_all(pod, 0);
+    start_settle(start);
+}
+
+void start_pod_release(struct start *start, struct start_pod *pod, time_ms now)
+{
+    pass_time(start, now);
+    if (pod->is_held) {
+        pod->is_held = false;
+        start_pod_touch(pod);
+        start_pod_review(pod);
+    }
     start_settle(start);
 }
 

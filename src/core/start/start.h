@@ -46,6 +46,7 @@ struct start_pod_spec {
     int64_t priority;
     time_ms grace_ms;
     time_ms deadline_ms; /* activeDeadlineSeconds, what is left of it from now on; 0: none */
+    bool is_member; /* of a group that starts together: held until start_pod_release(); see there */
     const struct start_container_spec *containers; /* init and sidecars first, as declared */
     size_t n_containers;
     void *host; /* the host's own, start_pod_host() */
@@ -76,12 +77,13 @@ enum start_effect_type {
     FX_READY,    /* whether it is ready changed (start_view.is_ready) */
     FX_WEIGHT,   /* the pod starts or is ready: its share of the CPU changes */
     FX_CHANGED,  /* something a reader of the pod's status can see changed */
+    FX_POD_DOWN, /* of a member: it fell, or was restarted, and no process is left; it is held */
     FX_POD_OVER, /* no process is left and none will come: phase is final or the pod was stopped */
 };
 struct start_effect {
     enum start_effect_type type;
     struct start_pod *pod;
-    uint32_t container; /* not of FX_WEIGHT, FX_CHANGED, FX_POD_OVER */
+    uint32_t container; /* not of FX_WEIGHT, FX_CHANGED, FX_POD_DOWN, FX_POD_OVER */
     uint32_t generation;
     enum container_state from, to; /* of FX_MOVED */
     enum start_probe_kind probe;
@@ -122,8 +124,13 @@ struct start_pod *start_pod_adopt(struct start *start, const struct start_pod_sp
  * `grace_ms` in all. Asked again with less grace it hurries. */
 void start_pod_stop(struct start *start, struct start_pod *pod, time_ms grace_ms, time_ms now);
 /* All containers end at once and begin anew with the init containers (RestartAllContainers, a
- * group restart). */
+ * group restart). A member is held then. */
 void start_pod_restart(struct start *start, struct start_pod *pod, time_ms now);
+/* A member may start its containers, until it falls: where another pod would start a main container
+ * again after its end, or all of them, a member ends as a whole, without a back-off, and is held;
+ * whether it starts again is the group's decision. After an adoption a member is held exactly when
+ * none of its processes is left. */
+void start_pod_release(struct start *start, struct start_pod *pod, time_ms now);
 void start_pod_remove(struct start *start, struct start_pod *pod); /* after FX_POD_OVER */
 
 void start_prepared(struct start *start, struct start_pod *pod, uint32_t container,
@@ -164,6 +171,7 @@ enum start_reason { /* why a container waits or why it ended */
                     WHY_DEPENDENCY,        /* blocked by `blocker` */
                     WHY_DEPENDENCY_FAILED, /* blocked by `blocker`, which failed for good */
                     WHY_INIT,              /* blocked by an earlier init container, `blocker` */
+                    WHY_GROUP,             /* blocked: a member that is held */
                     WHY_GATE,              /* pending: `gate` */
                     WHY_BACKOFF,           /* over, starts again at `again_at` */
                     WHY_RESTARTING_ALL,
@@ -216,6 +224,8 @@ bool start_pod_is_starting(const struct start_pod *pod);
 bool start_pod_is_ready(const struct start_pod *pod);       /* all are ready (or completed) */
 bool start_pod_is_initialized(const struct start_pod *pod); /* init containers are through */
 bool start_pod_is_stopping(const struct start_pod *pod);
+bool start_pod_is_held(const struct start_pod *pod);
+bool start_pod_has_process(const struct start_pod *pod);
 bool start_pod_is_over(const struct start_pod *pod);
 bool start_pod_missed_deadline(const struct start_pod *pod);
 size_t start_pod_count(const struct start_pod *pod);

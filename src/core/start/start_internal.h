@@ -77,7 +77,9 @@ struct start_pod {
 
     enum start_want want;
     bool is_restarting; /* all end, then all begin anew */
-    bool has_main_run;  /* since all began: a lone sidecar holds nobody back any more */
+    bool is_member;
+    bool is_held;      /* a member behind the barrier: nothing of it starts */
+    bool has_main_run; /* since all began: a lone sidecar holds nobody back any more */
     bool has_init_failed, has_missed_deadline;
     bool is_starting, is_over;
     bool is_dirty, is_changed, is_change_queued;
@@ -153,6 +155,7 @@ void start_ct_decide(struct start_ct *ct, bool is_handled, bool waits_again);
 void start_ct_again(struct start_ct *ct);
 void start_pod_restart_all(struct start_pod *pod, time_ms delay_ms);
 void start_pod_go_on_restarting(struct start_pod *pod);
+void start_pod_fall(struct start_pod *pod); /* a member: all of it ends, and is held */
 
 /* stop.c */
 void start_ct_unfit(struct start_ct *ct, enum start_reason why, time_ms grace_ms);

@@ -26,6 +26,8 @@ static void view_blocked(const struct start_ct *ct, struct start_view *view)
     uint32_t turn = ct->spec.role == START_MAIN ? pod->n_init : ct->index;
     if (pod->is_restarting) {
         view->why = WHY_RESTARTING_ALL;
+    } else if (pod->is_held) {
+        view->why = WHY_GROUP;
     } else if (pod->init_at < turn) {
         view->why = WHY_INIT;
         view->blocker = pod->init_at;
@@ -135,6 +137,16 @@ bool start_pod_is_initialized(const struct start_pod *pod)
 bool start_pod_is_stopping(const struct start_pod *pod)
 {
     return pod->want == WANT_STOP;
+}
+
+bool start_pod_is_held(const struct start_pod *pod)
+{
+    return pod->is_held;
+}
+
+bool start_pod_has_process(const struct start_pod *pod)
+{
+    return pod->n_alive > 0;
 }
 
 bool start_pod_is_over(const struct start_pod *pod)

@@ -2,7 +2,8 @@
 #pragma once
 /* Stories about the start engine read as: something happens, these effects come. Containers are
  * named by one letter; effects are written down as text:
- *     prepare a, start a1, term a1 30000, kill a1, ask a startup, a ready, a unready, weight, over
+ *     prepare a, start a1, term a1 30000, kill a1, ask a startup, a ready, a unready, weight, down,
+ *     over
  * Moves and "changed" are left out unless kit.shows_moves is set ("a: blocked>pending"). After each
  * call all invariants are checked. */
 #include "base/mem.h"
@@ -71,7 +72,8 @@ static inline void kit_write(struct kit *kit, const struct start_effect *effect)
 {
     static const char *const probes[] = {"startup", "readiness", "liveness"};
     struct start_view view = {.name = "?"};
-    if (effect->type != FX_WEIGHT && effect->type != FX_CHANGED && effect->type != FX_POD_OVER)
+    if (effect->type != FX_WEIGHT && effect->type != FX_CHANGED && effect->type != FX_POD_OVER &&
+        effect->type != FX_POD_DOWN)
         start_view(effect->pod, effect->container, &view);
     bool is_shown = effect->type != FX_CHANGED && (effect->type != FX_MOVED || kit->shows_moves);
     if (is_shown && kit->log.len > 0)
@@ -105,6 +107,9 @@ static inline void kit_write(struct kit *kit, const struct start_effect *effect)
         break;
     case FX_WEIGHT:
         str_add(&kit->log, "weight");
+        break;
+    case FX_POD_DOWN:
+        str_add(&kit->log, "down");
         break;
     case FX_POD_OVER:
         str_add(&kit->log, "over");
