@@ -14,11 +14,20 @@
 #define JOBSET_BARRIER_PATH "/barrier-is-lifted"
 #define JOBSET_BARRIER_PATH_LATER "/barrier-is-down"
 
+/* On the pods of a JobSet. */
+#define JOBSET_LABEL_NAME "jobset.sigs.k8s.io/jobset-name"
+#define JOBSET_LABEL_UID "jobset.sigs.k8s.io/jobset-uid"
+#define JOBSET_NOTE_EPOCH "jobset.sigs.k8s.io/epoch" /* what a member announces */
+/* On a JobSet, with any value: members start and restart without waiting for each other. */
+#define JOBSET_NOTE_NOT_IN_PLACE "jobset.sigs.k8s.io/disable-in-place-restart"
+
 extern const struct type TYPE_JOBSET_SPEC, TYPE_JOBSET_STATUS;
 
 /* Of a JobSetSpec, at whose path `c` stands. */
 void jobset_spec_check(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *old);
 void jobset_in_place_check(struct check *c, yyjson_mut_val *spec);
+/* Of the spec of a pod, which was checked: does it bring the agent that keeps its barrier? */
+bool jobset_pod_has_agent(yyjson_val *pod_spec);
 /* Of a whole JobSet: what is made from its name. */
 void jobset_names_check(struct check *c, yyjson_mut_val *root);
 /* Of a whole JobSet: what may change in it. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Between engine and runtime: effects become calls, what happened becomes events of the engine.
  * Nothing is decided here. */
+#include "control/pods/gang.h"
 #include "control/pods/question.h"
-#include "control/pods/runner_internal.h"
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,6 +53,8 @@ static void do_start(struct runner *runner, struct rpod *pod, const struct start
     container->watchdog_at = TIME_NEVER;
     rpod_say(pod, fx->container, NULL);
     podspec_notify(pod->obj, unit.container, &launch.wants_notify, &launch.watchdog_ms);
+    if (r == 0)
+        gang_env(pod, &runner->arena, &launch);
     container->watchdog_ms = launch.watchdog_ms;
     if (r < 0) {
         rpod_say(pod, fx->container, err.text);
@@ -162,6 +164,7 @@ static void do_moved(struct runner *runner, struct rpod *pod, const struct start
 static void do_pod_over(struct runner *runner, struct rpod *pod)
 {
     pod->is_over = true;
+    gang_leave(pod);
     control_add(runner->control, pod->key);
 }
 
@@ -197,9 +200,11 @@ static void act(struct runner *runner, const struct start_effect *fx)
         break;
     case FX_READY:
     case FX_CHANGED:
-        control_add(runner->control, pod->key);
+        if (!gang_defers(pod))
+            control_add(runner->control, pod->key);
         break;
     case FX_POD_DOWN:
+        gang_on_down(pod);
         break;
     case FX_POD_OVER:
         do_pod_over(runner, pod);

@@ -4,6 +4,7 @@
  *   key "ns/name": look at the object; put the pod into the engine, tell the engine to stop it,
  *                  write its status, confirm its deletion
  *   keys "@...":   the engine's timer, the Node object, its Lease, the settings
+ *   keys "%...":   groups of pods, gang.c
  *
  * 1. A pod is in the engine at most once; a pod of the same name with another UID waits until the
  *    one before it is gone.
@@ -14,7 +15,7 @@
  * 4. A deletion is confirmed only when no process of the pod is left. */
 #include "base/quantity.h"
 #include "control/controllers.h"
-#include "control/pods/runner_internal.h"
+#include "control/pods/gang.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,7 @@ static struct rpod *rpod_new(struct runner *runner, const char *key, struct obj 
 static void rpod_drop(struct rpod *pod)
 {
     struct runner *runner = pod->runner;
+    gang_leave(pod);
     if (pod->engine != NULL)
         start_pod_remove(runner->engine, pod->engine);
     (void)map_del(runner->pods, pod->key);
@@ -188,9 +190,15 @@ static void take_in(struct runner *runner, struct rpod *pod)
 {
     if (!podadopt_is_begun(runner, pod) && !can_begin(runner, pod))
         return;
+    enum gang_role role = gang_role(runner, pod);
+    if (role == GANG_LOST && !podadopt_is_begun(runner, pod)) {
+        hold(pod, "JobSetNotFound", "the JobSet of this pod is gone");
+        return;
+    }
     struct start_pod_spec spec = {0};
     podspec_read(&runner->arena, pod->obj, runner->options.runtime->notifies, &spec);
     spec.host = pod;
+    spec.is_member = role == GANG_MEMBER;
     if (spec.deadline_ms > 0) {
         time_ms used = runner_wall(runner, control_steady(runner->control)) - pod->started_at;
         used = used > 0 ? used : 0; /* somebody may have set the clock back */
@@ -200,6 +208,8 @@ static void take_in(struct runner *runner, struct rpod *pod)
     struct runtime_pod slice = rpod_slice(pod);
     runner->options.runtime->ops->pod_create(runner->options.runtime, &slice);
     podadopt_pod(runner, pod, &spec);
+    if (role == GANG_MEMBER)
+        gang_enter(runner, pod);
     if (!start_pod_is_starting(pod->engine)) { /* it was ready before we came */
         slice = rpod_slice(pod);
         runner->options.runtime->ops->pod_weigh(runner->options.runtime, &slice);
@@ -234,6 +244,7 @@ static void forget_ends(struct runner *runner, struct rpod *pod, bool also_curre
 static void remove_rest(struct runner *runner, struct rpod *pod)
 {
     forget_ends(runner, pod, true);
+    gang_leave(pod);
     if (pod->engine != NULL)
         start_pod_remove(runner->engine, pod->engine);
     pod->engine = NULL;
@@ -406,6 +417,8 @@ static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *
         reconcile_over(runner, pod, obj);
     else if (is_final_phase(obj))
         return; /* its units end first */
+    else if (gang_defers(pod))
+        return;
     else if (is_about_to_run(pod))
         control_add_after(runner->control, pod->key, FIRST_STATUS_MS);
     else if (is_about_to_end(pod, obj))
@@ -466,6 +479,12 @@ static void read_settings(struct runner *runner)
     act_pump(runner);
 }
 
+static void reconcile_gang(struct runner *runner, const char *key)
+{
+    gang_reconcile(runner, key);
+    act_pump(runner);
+}
+
 static void runner_reconcile(struct control *control, const char *key)
 {
     struct runner *runner = control_arg(control);
@@ -480,6 +499,8 @@ static void runner_reconcile(struct control *control, const char *key)
         register_lease(runner);
     else if (key[0] == '!')
         act_watchdog(runner, key);
+    else if (key[0] == '%')
+        reconcile_gang(runner, key);
     else
         reconcile_pod(runner, key);
 }
@@ -490,8 +511,11 @@ static void map_pod(struct runner *runner, const struct change *change)
     char key[512];
     (void)snprintf(key, sizeof(key), "%s/%s", obj_namespace(obj), obj->meta.name);
     bool is_ours = is_mine(runner, obj);
-    bool is_kept = map_get(runner->pods, key) != NULL;
-    if (is_ours || is_kept)
+    struct rpod *kept = map_get(runner->pods, key);
+    bool is_kept = kept != NULL;
+    bool is_same = is_kept && change->type == CHANGE_MODIFIED && str_eq(kept->uid, obj->meta.uid);
+    bool can_wait = is_same && !is_final_phase(obj) && gang_on_pod(kept, obj);
+    if ((is_ours || is_kept) && !can_wait)
         control_add(runner->control, key);
     if (change->type == CHANGE_DELETED && is_ours && !is_kept) {
         struct runtime_pod slice = {
@@ -520,6 +544,8 @@ static void runner_map(struct control *control, const struct change *change)
     const struct kind *kind = change->obj->kind;
     if (kind == &KIND_POD) {
         map_pod(runner, change);
+    } else if (kind == &KIND_JOBSET) {
+        gang_on_jobset(runner, change->obj);
     } else if (kind == &KIND_NODECONFIG) {
         control_add(control, KEY_SETTINGS);
     } else if (kind == &KIND_NODE && str_eq(change->obj->meta.name, runner->options.node)) {
@@ -577,6 +603,7 @@ struct runner *runner_new(const struct runner_options *options)
     runner->engine = start_new(&runner->settings.start);
     runner->pods = map_new();
     runner->by_uid = map_new();
+    runner->gangs = map_new();
     runner->tick_at = TIME_NEVER;
     arena_init(&runner->arena);
     options->runtime->ops->listen(options->runtime, act_on_event, runner);
@@ -591,6 +618,7 @@ void runner_free(struct runner *runner)
     (void)map_each(runner->pods, drop_each, NULL);
     map_free(runner->pods);
     map_free(runner->by_uid);
+    map_free(runner->gangs);
     podadopt_done(runner);
     start_free(runner->engine);
     arena_done(&runner->arena);

@@ -4,6 +4,8 @@
 #include "base/vec.h"
 #include "control/pods/runner.h"
 #include "control/pods/settings.h"
+#include "core/recover/member.h"
+#include <bsd/sys/queue.h>
 
 /* Shared by the files of the runner. */
 struct unit_found { /* what an earlier supervisor left of one container */
@@ -52,6 +54,13 @@ struct rpod {
     bool is_stopped; /* by its deletion, with this grace */
     int64_t stop_grace_s;
     time_ms started_at; /* wall */
+
+    /* gang.c: of a pod whose agent is the node */
+    struct gang *gang; /* NULL: it is none */
+    struct member member;
+    TAILQ_ENTRY(rpod) in_gang, in_announcing;
+    bool is_announcing, is_moving;
+    bool is_untold; /* its status was put off */
 };
 
 struct runner {
@@ -62,6 +71,7 @@ struct runner {
     struct node_settings settings;
     struct map *pods; /* by key */
     struct map *by_uid;
+    struct map *gangs; /* by the UID of their JobSet */
     VEC(struct unit_found) found;
     bool has_found_all;
     char registered[32]; /* when this life wrote the Node's status */

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The node as the agent of its pods: members of a JobSet that restarts in place, whose manifest
+ * names no agent. core/recover/member.h decides for each; this file tells it what happened and does
+ * what it says.
+ *
+ *   key "%UID" of a JobSet: look at its status; write the epochs that are to be announced
+ *
+ * 1. All that many members have to announce in one turn are the writes of one key: one group
+ * commit.
+ * 2. Nothing but these writes stands between a death and the last start: statuses of pods are
+ *    written when the group has come to rest, or has waited so long that people will ask.
+ * 3. A pod is of the JobSet whose UID its label has. One of the same name is another one, and pods
+ *    of the one before it stay held until they are gone. */
+#include "control/pods/gang.h"
+#include "model/jobset.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUIET_MS 2000 /* for so long a group may move without anybody being told */
+
+struct gang {
+    struct runner *runner;
+    char *key; /* "%UID" */
+    struct member_status status;
+    TAILQ_HEAD(, rpod) members, announcing;
+    size_t moving; /* members on their way from one epoch to the next */
+    time_ms moving_since;
+};
+
+/* ---- what the objects say ---- */
+
+static const char *label_of(const struct obj *pod, const char *name)
+{
+    return yyjson_get_str(yyjson_obj_get(pod->meta.labels, name));
+}
+
+static int64_t announced_by(const struct obj *pod)
+{
+    return member_epoch(yyjson_get_str(yyjson_obj_get(pod->meta.annotations, JOBSET_NOTE_EPOCH)));
+}
+
+static bool has_verdict(const struct obj *jobset)
+{
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(json_at(jobset->root, "status.conditions"), i, n, item)
+    {
+        const char *type = json_str_at(item, "type");
+        bool is_end = str_eq(type, "Completed") || str_eq(type, "Failed");
+        if (is_end && str_eq(json_str_at(item, "status"), "True"))
+            return true;
+    }
+    return false;
+}
+
+static struct member_status status_of(const struct obj *jobset)
+{
+    return (struct member_status){.deprecated =
+                                      json_int_at(jobset->root, "status.deprecatedEpoch", 0),
+                                  .synced = json_int_at(jobset->root, "status.syncedEpoch", 0),
+                                  .has_verdict = has_verdict(jobset)};
+}
+
+static struct obj *jobset_of(const struct runner *runner, const char *uid)
+{
+    struct obj *obj = cache_by_uid(control_world(runner->control)->cache, uid);
+    return obj != NULL && obj->kind == &KIND_JOBSET ? obj : NULL;
+}
+
+static bool restarts_in_place(const struct obj *jobset)
+{
+    const char *strategy = json_str_at(jobset->root, "spec.failurePolicy.restartStrategy");
+    return str_eq(strategy, "InPlaceRestart") &&
+           yyjson_obj_get(jobset->meta.annotations, JOBSET_NOTE_NOT_IN_PLACE) == NULL;
+}
+
+enum gang_role gang_role(struct runner *runner, const struct rpod *pod)
+{
+    const char *uid = label_of(pod->obj, JOBSET_LABEL_UID);
+    if (uid == NULL || jobset_pod_has_agent(yyjson_obj_get(pod->obj->root, "spec")))
+        return GANG_NONE;
+    const struct obj *jobset = jobset_of(runner, uid);
+    if (jobset == NULL)
+        return GANG_LOST;
+    return restarts_in_place(jobset) ? GANG_MEMBER : GANG_NONE;
+}
+
+/* ---- who moves ---- */
+
+static time_ms now_of(const struct gang *gang)
+{
+    return control_steady(gang->runner->control);
+}
+
+static bool is_moving(const struct rpod *pod)
+{
+    switch (pod->member.state) {
+    case MEMBER_ANNOUNCE:
+    case MEMBER_WAIT:
+    case MEMBER_ENDING:
+        return true;
+    case MEMBER_RUN:
+        return pod->engine != NULL && start_pod_phase(pod->engine) == PHASE_PENDING;
+    case MEMBER_DOWN:
+    case MEMBER_DONE:
+    case MEMBER_OVER:
+    case MEMBER_STATE_COUNT:
+        break;
+    }
+    return false;
+}
+
+/* All statuses that were put off. */
+static void tell_all(struct gang *gang)
+{
+    struct rpod *pod;
+    TAILQ_FOREACH(pod, &gang->members, in_gang)
+    {
+        if (pod->is_untold)
+            control_add(gang->runner->control, pod->key);
+        pod->is_untold = false;
+    }
+}
+
+/* It begins to move, or the barrier was lifted: from here on the next QUIET_MS count. */
+static void stir(struct gang *gang)
+{
+    gang->moving_since = now_of(gang);
+    control_add_after(gang->runner->control, gang->key, QUIET_MS);
+}
+
+static void count_moving(struct rpod *pod)
+{
+    struct gang *gang = pod->gang;
+    bool is = is_moving(pod);
+    if (is == pod->is_moving)
+        return;
+    pod->is_moving = is;
+    if (is && gang->moving++ == 0)
+        stir(gang);
+    else if (!is && --gang->moving == 0)
+        tell_all(gang);
+}
+
+bool gang_defers(struct rpod *pod)
+{
+    if (pod->gang == NULL)
+        return false;
+    count_moving(pod);
+    if (pod->gang->moving == 0 || now_of(pod->gang) - pod->gang->moving_since >= QUIET_MS)
+        return false;
+    pod->is_untold = true;
+    return true;
+}
+
+/* ---- doing what the member says ---- */
+
+static void stop_announcing(struct rpod *pod)
+{
+    if (pod->is_announcing)
+        TAILQ_REMOVE(&pod->gang->announcing, pod, in_announcing);
+    pod->is_announcing = false;
+}
+
+static void obey(struct rpod *pod, enum member_act act)
+{
+    struct gang *gang = pod->gang;
+    struct start *engine = gang->runner->engine;
+    if (pod->member.state != MEMBER_ANNOUNCE)
+        stop_announcing(pod);
+    switch (act) {
+    case MEMBER_WRITE:
+        if (!pod->is_announcing)
+            TAILQ_INSERT_TAIL(&gang->announcing, pod, in_announcing);
+        pod->is_announcing = true;
+        control_add(gang->runner->control, gang->key);
+        break;
+    case MEMBER_START:
+        start_pod_release(engine, pod->engine, now_of(gang));
+        break;
+    case MEMBER_END:
+        start_pod_restart(engine, pod->engine, now_of(gang));
+        break;
+    case MEMBER_NOTHING:
+    case MEMBER_ACT_COUNT:
+        break;
+    }
+    count_moving(pod);
+}
+
+static void join(struct rpod *pod)
+{
+    const struct obj *jobset = jobset_of(pod->gang->runner, pod->gang->key + 1);
+    struct member_status status = jobset != NULL ? status_of(jobset) : pod->gang->status;
+    obey(pod, member_join(&pod->member, announced_by(pod->obj), &status));
+}
+
+/* ---- members come and go ---- */
+
+static struct gang *gang_of(struct runner *runner, const char *uid)
+{
+    struct gang *gang = map_get(runner->gangs, uid);
+    if (gang != NULL)
+        return gang;
+    gang = mem_zalloc(sizeof(*gang));
+    gang->runner = runner;
+    gang->key = mem_printf("%%%s", uid);
+    TAILQ_INIT(&gang->members);
+    TAILQ_INIT(&gang->announcing);
+    const struct obj *jobset = jobset_of(runner, uid);
+    if (jobset != NULL)
+        gang->status = status_of(jobset);
+    (void)map_put(runner->gangs, uid, gang);
+    return gang;
+}
+
+/* A worker that an earlier life of ours started is of the epoch that its pod announced: the pod is
+ * told of the next one only when the worker is gone. Without one, no worker should run. */
+void gang_enter(struct runner *runner, struct rpod *pod)
+{
+    pod->gang = gang_of(runner, label_of(pod->obj, JOBSET_LABEL_UID));
+    pod->member = (struct member){0};
+    TAILQ_INSERT_TAIL(&pod->gang->members, pod, in_gang);
+    int64_t announced = announced_by(pod->obj);
+    if (!start_pod_has_process(pod->engine))
+        join(pod);
+    else if (announced > 0)
+        obey(pod, member_resume(&pod->member, announced, &pod->gang->status));
+    else
+        start_pod_restart(runner->engine, pod->engine, now_of(pod->gang));
+}
+
+void gang_leave(struct rpod *pod)
+{
+    struct gang *gang = pod->gang;
+    if (gang == NULL)
+        return;
+    stop_announcing(pod);
+    pod->member.state = MEMBER_DONE;
+    count_moving(pod);
+    TAILQ_REMOVE(&gang->members, pod, in_gang);
+    pod->gang = NULL;
+    if (!TAILQ_EMPTY(&gang->members))
+        return;
+    (void)map_del(gang->runner->gangs, gang->key + 1);
+    mem_free(gang->key);
+    mem_free(gang);
+}
+
+/* ---- what happens ---- */
+
+void gang_on_down(struct rpod *pod)
+{
+    if (pod->gang == NULL)
+        return;
+    if (pod->member.state == MEMBER_DOWN)
+        join(pod);
+    else
+        obey(pod, member_ended(&pod->member, false));
+}
+
+bool gang_on_pod(struct rpod *pod, const struct obj *obj)
+{
+    if (pod->gang == NULL)
+        return false;
+    if (pod->is_announcing && announced_by(obj) >= pod->member.epoch)
+        control_add(pod->gang->runner->control, pod->gang->key);
+    return obj->meta.deleted == 0 && gang_defers(pod);
+}
+
+void gang_on_jobset(struct runner *runner, const struct obj *jobset)
+{
+    struct gang *gang = map_get(runner->gangs, jobset->meta.uid);
+    if (gang != NULL)
+        control_add(runner->control, gang->key);
+}
+
+/* ---- reconciliation ---- */
+
+static void announce(struct gang *gang, const struct rpod *pod)
+{
+    scoped_json_mut *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *notes = yyjson_mut_obj(doc);
+    char text[24];
+    (void)snprintf(text, sizeof(text), "%lld", (long long)pod->member.epoch);
+    yyjson_mut_doc_set_root(doc, root);
+    json_mut_put(doc, notes, JOBSET_NOTE_EPOCH, yyjson_mut_strcpy(doc, text));
+    json_mut_set(doc, root, "metadata.annotations", notes);
+    struct write *write = write_new(WRITE_PATCH, &KIND_POD, pod->ns, pod->name);
+    write->patch_type = PATCH_MERGE;
+    write->patch = yyjson_mut_doc_imut_copy(doc, NULL);
+    write->if_uid = mem_strdup(pod->uid);
+    control_write(gang->runner->control, write);
+}
+
+/* While writes of this key are on their way it is not called: who is still in the list has none. */
+static void announce_all(struct gang *gang)
+{
+    const struct cache *cache = control_world(gang->runner->control)->cache;
+    struct rpod *pod, *next;
+    TAILQ_FOREACH_SAFE(pod, &gang->announcing, in_announcing, next)
+    {
+        const struct obj *obj = cache_get(cache, &KIND_POD, pod->ns, pod->name);
+        bool is_there = obj != NULL && str_eq(obj->meta.uid, pod->uid);
+        int64_t announced = is_there ? announced_by(obj) : 0;
+        if (announced >= pod->member.epoch)
+            obey(pod, member_written(&pod->member, announced));
+        if (is_there && obj->meta.deleted == 0 && pod->is_announcing)
+            announce(gang, pod);
+    }
+}
+
+static bool is_same(const struct member_status *a, const struct member_status *b)
+{
+    return a->deprecated == b->deprecated && a->synced == b->synced &&
+           a->has_verdict == b->has_verdict;
+}
+
+/* The order matters only to the eye: those who wait learn of the barrier in the order in which they
+ * came. */
+static void see_all(struct gang *gang)
+{
+    struct rpod *pod, *next;
+    TAILQ_FOREACH_SAFE(pod, &gang->members, in_gang, next)
+    {
+        obey(pod, member_see(&pod->member, &gang->status));
+    }
+}
+
+void gang_reconcile(struct runner *runner, const char *key)
+{
+    struct gang *gang = map_get(runner->gangs, key + 1);
+    if (gang == NULL)
+        return;
+    const struct obj *jobset = jobset_of(runner, key + 1);
+    struct member_status status = jobset != NULL ? status_of(jobset) : gang->status;
+    if (!is_same(&status, &gang->status)) {
+        gang->status = status;
+        if (gang->moving > 0)
+            stir(gang);
+        see_all(gang);
+    }
+    announce_all(gang);
+    time_ms left = gang->moving_since + QUIET_MS - now_of(gang);
+    if (gang->moving > 0 && left <= 0)
+        tell_all(gang);
+}
+
+/* ---- for the start ---- */
+
+void gang_env(const struct rpod *pod, struct arena *arena, struct launch *launch)
+{
+    static const char NAME[] = "MUSTER_EPOCH=";
+    if (pod->gang == NULL)
+        return;
+    size_t n = 0, kept = 0;
+    while (launch->envp[n] != NULL)
+        n++;
+    const char **envp = arena_alloc(arena, (n + 2) * sizeof(*envp));
+    for (size_t i = 0; i < n; i++)
+        if (!str_starts(launch->envp[i], NAME))
+            envp[kept++] = launch->envp[i];
+    envp[kept++] = arena_printf(arena, "%s%lld", NAME, (long long)pod->member.epoch);
+    envp[kept] = NULL;
+    launch->envp = envp;
+}
