@@ -17,7 +17,6 @@
 /* On the pods of a JobSet. */
 #define JOBSET_LABEL_NAME "jobset.sigs.k8s.io/jobset-name"
 #define JOBSET_LABEL_UID "jobset.sigs.k8s.io/jobset-uid"
-#define JOBSET_NOTE_EPOCH "jobset.sigs.k8s.io/epoch" /* what a member announces */
 /* On a JobSet, with any value: members start and restart without waiting for each other. */
 #define JOBSET_NOTE_NOT_IN_PLACE "jobset.sigs.k8s.io/disable-in-place-restart"
 

@@ -12,6 +12,7 @@
  * 3. A pod is of the JobSet whose UID its label has. One of the same name is another one, and pods
  *    of the one before it stay held until they are gone. */
 #include "control/pods/gang.h"
+#include "core/recover/epoch.h"
 #include "model/jobset.h"
 #include <assert.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static const char *label_of(const struct obj *pod, const char *name)
 
 static int64_t announced_by(const struct obj *pod)
 {
-    return member_epoch(yyjson_get_str(yyjson_obj_get(pod->meta.annotations, JOBSET_NOTE_EPOCH)));
+    return member_epoch(yyjson_get_str(yyjson_obj_get(pod->meta.annotations, EPOCH_NOTE)));
 }
 
 static bool has_verdict(const struct obj *jobset)
@@ -285,7 +286,7 @@ static void announce(struct gang *gang, const struct rpod *pod)
     char text[24];
     (void)snprintf(text, sizeof(text), "%lld", (long long)pod->member.epoch);
     yyjson_mut_doc_set_root(doc, root);
-    json_mut_put(doc, notes, JOBSET_NOTE_EPOCH, yyjson_mut_strcpy(doc, text));
+    json_mut_put(doc, notes, EPOCH_NOTE, yyjson_mut_strcpy(doc, text));
     json_mut_set(doc, root, "metadata.annotations", notes);
     struct write *write = write_new(WRITE_PATCH, &KIND_POD, pod->ns, pod->name);
     write->patch_type = PATCH_MERGE;
@@ -345,6 +346,8 @@ void gang_reconcile(struct runner *runner, const char *key)
     time_ms left = gang->moving_since + QUIET_MS - now_of(gang);
     if (gang->moving > 0 && left <= 0)
         tell_all(gang);
+    else if (gang->moving > 0) /* a look in between takes the place of the one that was planned */
+        control_add_after(runner->control, key, left);
 }
 
 /* ---- for the start ---- */

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The node as the agent of a group's pods. The test plays the JobSet's controller: it writes the
+ * status by hand and looks at what the members announce. */
+#include "base/mem.h"
+#include "nodestage.h"
+
+#define WORKER "'restartPolicy':'OnFailure','containers':[{'name':'c','command':['x']}]"
+#define EPOCH "jobset.sigs.k8s.io/epoch"
+
+static struct nodestage s;
+
+static const char *set_uid(void)
+{
+    const struct obj *set = stage_get(s.sim, &KIND_JOBSET, "default", "g");
+    assert_non_null(set);
+    return set->meta.uid;
+}
+
+static void make_set(const char *strategy)
+{
+    scoped_free char *body = mem_printf(
+        "{'metadata':{'name':'g'},'spec':{'failurePolicy':{'maxRestarts':3,'restartStrategy':'%s'},"
+        "'replicatedJobs':[{'name':'w','template':{'spec':{'completions':2,'parallelism':2,"
+        "'backoffLimit':2147483647,'podReplacementPolicy':'Failed','template':{'spec':{"
+        "'containers':[{'name':'c','command':['x']}]}}}}}]}}",
+        strategy);
+    stage_do(s.sim, stage_write(WRITE_CREATE, &KIND_JOBSET, "default", "g", body));
+}
+
+static void publish(int deprecated, int synced)
+{
+    scoped_free char *body =
+        mem_printf("{'status':{'deprecatedEpoch':%d,'syncedEpoch':%d}}", deprecated, synced);
+    struct write *write = stage_write(WRITE_PATCH, &KIND_JOBSET, "default", "g", body);
+    write->patch_type = PATCH_MERGE;
+    write->sub = SUB_STATUS;
+    stage_do(s.sim, write);
+}
+
+static void make_pod(const char *name, const char *uid, const char *spec)
+{
+    scoped_free char *body =
+        mem_printf("{'metadata':{'name':'%s','labels':{'jobset.sigs.k8s.io/jobset-name':'g',"
+                   "'jobset.sigs.k8s.io/jobset-uid':'%s'}},'spec':{'nodeName':'n',%s}}",
+                   name, uid, spec);
+    stage_do(s.sim, stage_write(WRITE_CREATE, &KIND_POD, "default", name, body));
+}
+
+static int open_stage(void **state)
+{
+    (void)state;
+    nodestage_open(&s, false);
+    return 0;
+}
+
+static int open_group(void **state)
+{
+    (void)open_stage(state);
+    make_set("InPlaceRestart");
+    make_pod("a", set_uid(), WORKER);
+    make_pod("b", set_uid(), WORKER);
+    return 0;
+}
+
+static int close_stage(void **state)
+{
+    (void)state;
+    nodestage_close(&s);
+    return 0;
+}
+
+static size_t alive(const char *pod)
+{
+    return sim_runtime_alive(s.runtime, uid_of(&s, pod));
+}
+
+static const char *epoch_of(const char *pod)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(pod_of(&s, pod)->meta.annotations, EPOCH));
+    return text != NULL ? text : "";
+}
+
+static void dies(const char *pod, int code)
+{
+    assert_true(sim_runtime_exit(s.runtime, uid_of(&s, pod), "c", code));
+    stage_run(s.sim, 100);
+}
+
+static void assert_group(const char *a, const char *b, size_t n_alive)
+{
+    assert_string_equal(epoch_of("a"), a);
+    assert_string_equal(epoch_of("b"), b);
+    assert_int_equal(alive("a") + alive("b"), n_alive);
+}
+
+static void test_nothing_starts_until_everyone_is_here(void **state)
+{
+    (void)state;
+    run_s(&s, 5);
+    assert_group("1", "1", 0);
+    assert_string_equal(pod_says(&s, "a", "phase"), "Pending");
+    assert_string_equal(container_says(&s, "a", "c", "lifecycle.state"), "blocked");
+    assert_string_equal(container_says(&s, "a", "c", "state.waiting.reason"), "WaitingForGroup");
+    assert_string_equal(container_says(&s, "a", "c", "state.waiting.message"),
+                        "waits for the other members of its group");
+    publish(0, 1);
+    run_s(&s, 1);
+    assert_group("1", "1", 2);
+    assert_string_equal(pod_says(&s, "a", "phase"), "Running");
+}
+
+static void test_a_death_restarts_all(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 3);
+    assert_group("1", "1", 2);
+    dies("a", 9);
+    assert_group("2", "1", 1); /* announced at once, and the others go on until they are told */
+    publish(1, 1);
+    run_s(&s, 1);
+    assert_group("2", "2", 0);
+    publish(1, 2);
+    run_s(&s, 3);
+    assert_group("2", "2", 2);
+    assert_int_equal(container_number(&s, "a", "c", "restartCount"), 1);
+    assert_int_equal(container_number(&s, "b", "c", "restartCount"), 1);
+    assert_int_equal(container_number(&s, "a", "c", "lastState.terminated.exitCode"), 9);
+    assert_string_equal(pod_says(&s, "b", "phase"), "Running");
+}
+
+/* No pause, however often. */
+static void test_no_back_off(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 1);
+    for (int epoch = 1; epoch <= 8; epoch++) {
+        dies("b", 1);
+        publish(epoch, epoch);
+        publish(epoch, epoch + 1);
+        assert_int_equal(alive("a") + alive("b"), 2);
+    }
+    run_s(&s, 3);
+    assert_int_equal(container_number(&s, "b", "c", "restartCount"), 8);
+}
+
+/* Between the death and the last start a pod is written once: that it has a new epoch. */
+static void test_statuses_are_written_afterwards(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 5);
+    uint64_t before = pod_of(&s, "b")->revision;
+    dies("a", 1);
+    publish(1, 1);
+    assert_true(pod_of(&s, "b")->revision > before);
+    assert_int_equal(container_number(&s, "b", "c", "restartCount"), 0);
+    assert_true(is_condition(&s, "b", "Ready", "True"));
+    run_s(&s, 3); /* the barrier stays: now people will ask */
+    assert_string_equal(container_says(&s, "b", "c", "state.waiting.reason"), "WaitingForGroup");
+    assert_true(is_condition(&s, "b", "Ready", "False"));
+}
+
+static void test_success_leaves(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 3);
+    dies("a", 0);
+    run_s(&s, 2);
+    assert_string_equal(pod_says(&s, "a", "phase"), "Succeeded");
+    dies("b", 1);
+    publish(1, 1);
+    publish(1, 2);
+    run_s(&s, 2);
+    assert_group("1", "2", 1);
+    assert_string_equal(pod_says(&s, "a", "phase"), "Succeeded");
+}
+
+static void test_the_verdict_ends_them(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 3);
+    struct write *write = stage_write(
+        WRITE_PATCH, &KIND_JOBSET, "default", "g",
+        "{'status':{'conditions':[{'type':'Failed','status':'True','reason':'ReachedMaxRestarts',"
+        "'message':'x','lastTransitionTime':'2026-01-01T00:00:10Z'}]}}");
+    write->patch_type = PATCH_MERGE;
+    write->sub = SUB_STATUS;
+    stage_do(s.sim, write);
+    run_s(&s, 2);
+    assert_group("1", "1", 0);
+}
+
+/* ---- the node comes back (4.1 f) ---- */
+
+static void test_workers_that_live_go_on(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 3);
+    uint64_t starts = sim_runtime_starts(s.runtime);
+    sim_crash(s.sim);
+    run_s(&s, 5);
+    assert_group("1", "1", 2);
+    assert_int_equal(sim_runtime_starts(s.runtime), starts);
+    dies("a", 1); /* and it is their agent as before */
+    assert_group("2", "1", 1);
+}
+
+static void crash_with(const char *dying)
+{
+    sim_runtime_exit(s.runtime, uid_of(&s, dying), "c", 1);
+    sim_crash(s.sim);
+    run_s(&s, 5);
+}
+
+static void test_a_death_that_nobody_saw(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 3);
+    crash_with("a");
+    assert_group("2", "1", 1);
+    assert_string_equal(container_says(&s, "a", "c", "lifecycle.state"), "blocked");
+}
+
+static void test_back_behind_the_barrier(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 3);
+    dies("a", 1);
+    publish(1, 1);
+    assert_group("2", "2", 0);
+    sim_crash(s.sim);
+    publish(1, 2);
+    run_s(&s, 5);
+    assert_group("2", "2", 2); /* announced before, so nothing is announced twice */
+}
+
+/* ---- who is no member ---- */
+
+static void test_others_do_not_wait(void **state)
+{
+    (void)state;
+    make_set("Recreate");
+    make_pod("a", set_uid(), WORKER);
+    make_pod("b", set_uid(),
+             "'restartPolicy':'OnFailure','containers':[{'name':'c','command':['muster-agent','--',"
+             "'x']}]");
+    run_s(&s, 2);
+    assert_group("", "", 2);
+}
+
+static void test_who_brings_an_agent(void **state)
+{
+    (void)state;
+    make_set("InPlaceRestart");
+    make_pod("a", set_uid(),
+             "'restartPolicy':'OnFailure','containers':[{'name':'c','command':['/bin/muster-agent',"
+             "'--','x']}]");
+    make_pod("b", set_uid(),
+             "'restartPolicy':'OnFailure','initContainers':[{'name':'i','restartPolicy':'Always',"
+             "'command':['y'],'startupProbe':{'httpGet':{'path':'/barrier-is-lifted','port':8080}}}"
+             "],'containers':[{'name':'c','command':['x']}]");
+    run_s(&s, 2);
+    assert_group("", "", 3);
+}
+
+/* 4.1 g: pods of a JobSet of the same name that is gone do not start any more. */
+static void test_older_incarnations_are_fenced(void **state)
+{
+    (void)state;
+    make_set("InPlaceRestart");
+    make_pod("a", "00000000-0000-0000-0000-000000000000", WORKER);
+    publish(0, 1);
+    run_s(&s, 3);
+    assert_int_equal(alive("a"), 0);
+    assert_string_equal(container_says(&s, "a", "c", "state.waiting.reason"), "JobSetNotFound");
+}
+
+int main(void)
+{
+#define STORY(name) cmocka_unit_test_setup_teardown(name, open_group, close_stage)
+#define ALONE(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
+    const struct CMUnitTest tests[] = {
+        STORY(test_nothing_starts_until_everyone_is_here),
+        STORY(test_a_death_restarts_all),
+        STORY(test_no_back_off),
+        STORY(test_statuses_are_written_afterwards),
+        STORY(test_success_leaves),
+        STORY(test_the_verdict_ends_them),
+        STORY(test_workers_that_live_go_on),
+        STORY(test_a_death_that_nobody_saw),
+        STORY(test_back_behind_the_barrier),
+        ALONE(test_others_do_not_wait),
+        ALONE(test_who_brings_an_agent),
+        ALONE(test_older_incarnations_are_fenced),
+    };
+    return cmocka_run_group_tests_name("control/gang", tests, NULL, NULL);
+}
