@@ -99,7 +99,7 @@ static void head_is_over(struct answer *answer)
         answer->mode = MODE_DONE;
     else
         answer->mode = MODE_BODY;
-    if (answer->left < 0 && !answer->is_chunked)
+    if (answer->mode == MODE_BODY && answer->left < 0)
         answer->is_close = true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* 1. `path` always is the path of the value that is being read, or "" while it is lost.
+/* 1. `path` is the path of the value that is being read; while it is lost, of what it is in.
  * 2. `base[d]` is how long the path to the container at depth d is. */
 #include "agent/scan.h"
 #include <errno.h>
@@ -47,8 +47,7 @@ static void path_name(struct scan *scan, const char *name)
     size_t len = name != NULL ? strlen(name) : 0;
     size_t sep = scan->path_len > 0 ? 1 : 0;
     if (name == NULL || len == 0 || scan->path_len + sep + len >= sizeof(scan->path)) {
-        scan->lost = scan->depth;
-        path_cut(scan, 0);
+        scan->lost = scan->depth; /* the path stays that of the container */
         return;
     }
     memcpy(scan->path + scan->path_len, SCAN_SEP, sep);
@@ -56,12 +55,16 @@ static void path_name(struct scan *scan, const char *name)
     path_cut(scan, scan->path_len + sep + len);
 }
 
+static const char *path_told(const struct scan *scan)
+{
+    return scan->lost == 0 ? scan->path : "";
+}
+
 static void path_leave(struct scan *scan)
 {
     if (scan->lost >= scan->depth)
         scan->lost = 0; /* it was lost in here; the container itself has a path */
-    if (scan->lost == 0)
-        path_cut(scan, scan->base[scan->depth]);
+    path_cut(scan, scan->base[scan->depth]);
     scan->depth--;
 }
 
@@ -94,7 +97,7 @@ static int close_container(struct scan *scan, char c)
     if (scan->depth == 0 || scan->is_list[scan->depth] != (c == ']'))
         return bad(scan);
     path_leave(scan);
-    scan->port.on_close(scan->port.arg, scan->path);
+    scan->port.on_close(scan->port.arg, path_told(scan));
     value_is_over(scan);
     return 0;
 }
@@ -104,7 +107,7 @@ static int close_container(struct scan *scan, char c)
 static void tell(struct scan *scan, enum scan_type type)
 {
     struct scan_value value = {.type = type, .text = scan->text, .is_cut = scan->is_cut};
-    scan->port.on_value(scan->port.arg, scan->path, &value);
+    scan->port.on_value(scan->port.arg, path_told(scan), &value);
     value_is_over(scan);
 }
 
