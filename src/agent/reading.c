@@ -111,8 +111,11 @@ static void on_value(void *arg, const char *path, const struct scan_value *value
     }
     const char *within = inside(reading, path);
     const struct row *row = within != NULL ? find(within) : NULL;
-    if (row != NULL)
-        take(reading, row, value);
+    if (row == NULL)
+        return;
+    take(reading, row, value);
+    if (row->at == offsetof(struct reading, epoch))
+        reading->has_epoch = true;
 }
 
 static void on_close(void *arg, const char *path)
@@ -154,7 +157,7 @@ int reader_feed(struct reader *reader, const char *data, size_t len)
 
 int64_t reading_epoch(const struct reading *reading)
 {
-    int64_t epoch = member_epoch(reading->epoch);
-    int64_t attempt = scan_number(reading->attempt);
-    return attempt >= 0 && attempt + 1 > epoch ? attempt + 1 : epoch;
+    if (reading->has_epoch)
+        return member_epoch(reading->epoch);
+    return scan_number(reading->attempt) + 1;
 }

@@ -23,7 +23,8 @@ struct reading {
     char strategy[TEXT_MAX];
     bool is_disabled; /* DISABLE_ANNOTATION is there */
     struct member_status status;
-    char epoch[TEXT_MAX];   /* of a pod: EPOCH_ANNOTATION as it is written; "" when absent */
+    char epoch[TEXT_MAX];   /* of a pod: EPOCH_ANNOTATION as it is written; "" when too long */
+    bool has_epoch;         /* it is there */
     char attempt[TEXT_MAX]; /* of a pod: ATTEMPT_ANNOTATION */
     int code;               /* of a Status */
     char message[MESSAGE_MAX];
@@ -42,5 +43,6 @@ struct reader {
 void reader_init(struct reader *reader, bool is_event,
                  void (*on_reading)(void *arg, const struct reading *reading), void *arg);
 int reader_feed(struct reader *reader, const char *data, size_t len); /* as scan_feed() */
-/* The epoch on a pod, in whichever notation; 0: none, or nothing that an agent wrote. */
+/* The epoch on a pod, in upstream's notation only where ours is missing; 0: none, or nothing that
+ * an agent wrote. */
 int64_t reading_epoch(const struct reading *reading);

@@ -104,7 +104,8 @@ static void test_a_pod(void **state)
     r = read_text(false, "{\"metadata\":{\"annotations\":{"
                          "\"jobset.sigs.k8s.io/in-place-restart-attempt\":\"3\"}}}");
     assert_int_equal(reading_epoch(r), 4);
-    r = read_text(false, "{\"metadata\":{\"annotations\":{\"jobset.sigs.k8s.io/epoch\":\"-3\"}}}");
+    r = read_text(false, "{\"metadata\":{\"annotations\":{\"jobset.sigs.k8s.io/epoch\":\"-3\","
+                         "\"jobset.sigs.k8s.io/in-place-restart-attempt\":\"3\"}}}");
     assert_int_equal(reading_epoch(r), 0);
     r = read_text(false, "{\"metadata\":{\"annotations\":{\"jobset.sigs.k8s.io/epoch\":"
                          "\"11111111111111111111111111111111111111111111\"}}}");
