@@ -97,8 +97,10 @@ static void learn(struct pod *pod)
     memcpy(pod->attempt_text, answer->attempt, sizeof(pod->attempt_text));
     pod->epoch = reading_epoch(answer);
     pod->is_known = true;
-    say_forget(&pod->said);
-    pause_reset(&pod->pause);
+    if (pod->wanted == 0 || pod->epoch == pod->wanted) {
+        say_forget(&pod->said);
+        pause_reset(&pod->pause);
+    }
     if (!pod->is_told) {
         pod->is_told = true;
         pod->options.on_known(pod->options.arg);
@@ -111,10 +113,10 @@ static void refused(struct pod *pod, time_ms now, struct err *err)
 {
     const struct pod_options *o = &pod->options;
     int status = pod->x.answer.status;
+    bool was_known = pod->is_known, is_first = pod->pause.failures == 0;
     pod->retry_at = now + pause_next(&pod->pause, (time_ms)pod->x.answer.retry_after_s * 1000);
-    bool was_known = pod->is_known;
     pod->is_known = false; /* whatever it was, look again first */
-    if (was_known && (status == 409 || status == 422)) {
+    if (was_known && is_first && (status == 409 || status == 422)) {
         pod->retry_at = now; /* the pod is not what we thought */
         return;
     }
