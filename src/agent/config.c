@@ -447,7 +447,7 @@ static int read_mode(struct config *config, const struct config_source *source,
     }
     config->is_sidecar = config->command == NULL;
     config->probe_path = values[OPT_PROBE_PATH] != NULL ? values[OPT_PROBE_PATH] : PATH_DEFAULT;
-    config->probe_address = env_of(source, "MUSTER_POD_IP");
+    config->probe_address = env_of(source, "MUSTER_BARRIER_ADDRESS");
     if (config->probe_path[0] != '/')
         return err_set(err, -EINVAL, "--probe-path: '%s' does not begin with '/'",
                        config->probe_path);

@@ -13,6 +13,7 @@
 #define NOT_FOUND 127 /* as shells say it */
 #define NOT_EXECUTABLE 126
 #define EPOCH_VARIABLE "MUSTER_EPOCH="
+#define TOKEN_VARIABLE "MUSTER_TOKEN="
 #define ENV_MAX 4096
 
 void worker_adopt_orphans(void)
@@ -22,7 +23,13 @@ void worker_adopt_orphans(void)
 
 /* ---- starting ---- */
 
-/* The environment with MUSTER_EPOCH, without asking for memory. */
+static bool is_ours(const char *variable)
+{
+    return strncmp(variable, EPOCH_VARIABLE, strlen(EPOCH_VARIABLE)) == 0 ||
+           strncmp(variable, TOKEN_VARIABLE, strlen(TOKEN_VARIABLE)) == 0;
+}
+
+/* Ours with MUSTER_EPOCH and without the token, made without asking for memory. */
 static char **environment(int64_t epoch)
 {
     static char variable[40];
@@ -31,7 +38,7 @@ static char **environment(int64_t epoch)
     (void)snprintf(variable, sizeof(variable), EPOCH_VARIABLE "%lld", (long long)epoch);
     env[n++] = variable;
     for (char **at = environ; *at != NULL && n <= ENV_MAX; at++) {
-        if (strncmp(*at, EPOCH_VARIABLE, strlen(EPOCH_VARIABLE)) != 0)
+        if (!is_ours(*at))
             env[n++] = *at;
     }
     return env;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Wires the node together; decides nothing. */
 #include "cli/localnode.h"
+#include "api/token.h"
 #include "base/mem.h"
 #include "cli/logsource.h"
 #include "control/pods/runner.h"
@@ -9,7 +10,9 @@
 #include "os/fd.h"
 #include "os/log.h"
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -36,6 +39,9 @@ struct localnode {
     bool is_quitting; /* pods have ended: the spawner shall too */
     struct utsname uname;
     const char *base_env[8];
+    char *path;   /* PATH=..., of base_env */
+    char *socket; /* of the server */
+    struct token_key key;
     void (*done)(void *arg);
     void *done_arg;
     void (*ready)(void *arg);
@@ -98,6 +104,20 @@ static void on_registered(void *arg)
 
 /* ---- the guest ---- */
 
+/* Programs of ours are found where this one is, also when nothing was installed. */
+static void add_own_folder(struct localnode *node)
+{
+    char self[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    const char *slash = len > 0 ? memrchr(self, '/', (size_t)len) : NULL;
+    for (size_t i = 0; slash != NULL && node->base_env[i] != NULL; i++) {
+        if (!str_starts(node->base_env[i], "PATH="))
+            continue;
+        node->path = mem_printf("%s:%.*s", node->base_env[i], (int)(slash - self), self);
+        node->base_env[i] = node->path;
+    }
+}
+
 static void fill_base_env(struct localnode *node)
 {
     static const char *const KEPT[] = {"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR"};
@@ -110,6 +130,19 @@ static void fill_base_env(struct localnode *node)
         }
     }
     node->base_env[n] = NULL;
+    add_own_folder(node);
+}
+
+/* An agent comes as itself, not as the user whose socket it uses. */
+static void make_agent_token(void *arg, const struct obj *pod, const char *jobset, struct str *out)
+{
+    const struct localnode *node = arg;
+    struct identity who = {.role = ROLE_AGENT};
+    (void)snprintf(who.name, sizeof(who.name), "agent:%.100s", pod->meta.name);
+    (void)snprintf(who.ns, sizeof(who.ns), "%.63s", obj_namespace(pod));
+    (void)snprintf(who.pod, sizeof(who.pod), "%.253s", pod->meta.name);
+    (void)snprintf(who.jobset, sizeof(who.jobset), "%.253s", jobset);
+    token_make(&node->key, &who, out);
 }
 
 static void make_runner(struct localnode *node)
@@ -126,6 +159,7 @@ static void make_runner(struct localnode *node)
                    .host_ip = "127.0.0.1",
                    .pod_ip = "127.0.0.1",
                    .base_env = node->base_env,
+                   .agents = {node->socket, make_agent_token, node},
                    .uid = (int64_t)getuid(),
                    .cpu_milli = (int64_t)(cores * 1000),
                    .memory_bytes = memory},
@@ -169,6 +203,12 @@ static int guest_open(void *arg, const char *data, struct err *err)
         log_quote(warning, &quoted);
         log_warn("node.cgroups warning=%s", str_text(&quoted));
     }
+    scoped_free char *key = mem_printf("%s/token.key", data);
+    r = token_key_open(key, &node->key, err);
+    if (r < 0)
+        return r;
+    char folder[PATH_MAX]; /* containers have other working directories than we */
+    node->socket = mem_printf("%s/muster.sock", realpath(data, folder) != NULL ? folder : data);
     node->logs = logsource_of(process_runtime_logs(node->runtime));
     node->usage = usage_port(process_runtime_usage(node->runtime));
     make_runner(node);
@@ -251,6 +291,8 @@ void localnode_free(struct localnode *node)
     if (node == NULL)
         return;
     mem_free(node->name);
+    mem_free(node->path);
+    mem_free(node->socket);
     mem_free(node);
 }
 

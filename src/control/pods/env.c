@@ -4,6 +4,7 @@
  * before it; one that is declared later, or not at all, is left as it is written, so that a dollar
  * sign that was meant for a shell stays one. */
 #include "base/mem.h"
+#include "control/pods/companion.h"
 #include "control/pods/launch_internal.h"
 #include <errno.h>
 #include <string.h>
@@ -135,6 +136,23 @@ static void add_identity(struct launching *l)
     env_declare(l, "MUSTER_CONTAINER", copy(l, json_str_at(l->container, "name")));
 }
 
+/* What an agent would otherwise have to be told in each manifest. The token speaks for this one pod
+ * only, and no other container sees it. */
+static void add_companion(struct launching *l)
+{
+    const struct launch_agents *agents = &l->node->agents;
+    const char *jobset = companion_jobset(l->pod);
+    if (agents->socket == NULL || jobset == NULL || !companion_is(l->container))
+        return;
+    scoped_str token = {0};
+    agents->make_token(agents->arg, l->pod, jobset, &token);
+    env_declare(l, "MUSTER_SOCKET", copy(l, agents->socket));
+    env_declare(l, "MUSTER_TOKEN", copy(l, str_text(&token)));
+    env_declare(l, "MUSTER_JOBSET", copy(l, jobset));
+    env_declare(l, "MUSTER_POD_UID", copy(l, l->pod->meta.uid));
+    env_declare(l, "MUSTER_BARRIER_ADDRESS", companion_address(l->arena, l->pod));
+}
+
 /* ---- envFrom ---- */
 
 static int add_all_of(struct launching *l, yyjson_val *source, const char *where, struct err *err)
@@ -262,6 +280,7 @@ int env_make(struct launching *l, struct err *err)
     l->env.index = map_new();
     add_base(l);
     add_identity(l);
+    add_companion(l);
     int r = add_from(l, err);
     if (r >= 0)
         r = add_own(l, err);

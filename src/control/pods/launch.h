@@ -46,9 +46,18 @@ struct launch {
     yyjson_val *annotations; /* of the pod, or NULL: hints for one runtime only */
 };
 
+/* Where the agent of a pod finds the server, and as whom it comes. */
+struct launch_agents {
+    const char *socket; /* NULL: agents are told nothing */
+    /* A token for the agent of this pod, and for nothing else. */
+    void (*make_token)(void *arg, const struct obj *pod, const char *jobset, struct str *out);
+    void *arg;
+};
+
 /* What the node knows for fieldRef and for the environment. */
 struct launch_node {
     const char *name, *host_ip;
+    struct launch_agents agents;
     const char *pod_ip;
     /* "NAME=value", NULL-terminated: the environment of every process before the pod's own
      * variables; PATH is added when it is missing. NULL for a runtime that has images, which bring

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/pods/question.h"
+#include "control/pods/companion.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -52,7 +53,6 @@ int question_read(struct arena *arena, const struct obj *pod, yyjson_val *contai
     struct runtime_question q = {0};
     yyjson_val *exec = json_at(how, "exec"), *http = json_at(how, "httpGet");
     yyjson_val *tcp = json_at(how, "tcpSocket"), *sleep = json_at(how, "sleep");
-    (void)pod;
     if (exec != NULL) {
         q.type = ASK_EXEC;
         q.argv = strings(arena, json_at(exec, "command"));
@@ -60,6 +60,8 @@ int question_read(struct arena *arena, const struct obj *pod, yyjson_val *contai
         yyjson_val *where = http != NULL ? http : tcp;
         q.type = http != NULL ? ASK_HTTP : ASK_TCP;
         q.host = json_str_at(where, "host");
+        if (q.host == NULL && companion_is(container))
+            q.host = companion_address(arena, pod);
         q.port = port_of(container, json_at(where, "port"));
         q.path = json_str_at(where, "path");
         q.scheme = json_str_at(where, "scheme");
