@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Decisions: what the host is to write, and the same change made to the facts, so that the next
+ * decision builds on it. */
+#include "base/quantity.h"
+#include "core/admit/admit_internal.h"
+#include <assert.h>
+
+void amount_text(struct str *out, amount a)
+{
+    quantity_format((quantity)a * 1000000, out);
+}
+
+int64_t amount_int(amount a)
+{
+    if (a > INT64_MAX)
+        return INT64_MAX;
+    return a < INT64_MIN ? INT64_MIN : (int64_t)a;
+}
+
+struct admit_decision *decide(struct admit *admit, struct wl *wl, enum admit_decision_type type)
+{
+    vec_push(&admit->decisions, ((struct admit_decision){.type = type}));
+    struct admit_decision *decision = vec_last(&admit->decisions);
+    decision->key = arena_strdup(&admit->out, wl->key);
+    decision->uid = arena_strdup(&admit->out, wl->uid);
+    decision->text = decision->message = decision->cause = "";
+    return decision;
+}
+
+/* ---- evictions ---- */
+
+static time_ms pause_of(struct admit *admit, int64_t count)
+{
+    const struct admit_settings *settings = &admit->settings;
+    time_ms pause = settings->base_ms;
+    for (int64_t i = 1; i < count && pause < settings->max_ms; i++)
+        pause = pause > settings->max_ms / 2 ? settings->max_ms : pause * 2;
+    return pause < settings->max_ms ? pause : settings->max_ms;
+}
+
+static time_ms with_jitter(struct admit *admit, time_ms pause)
+{
+    return pause + (time_ms)rng_below(&admit->rng, (uint64_t)(pause / 10) + 1);
+}
+
+/* Two that fail together do not come back together. */
+static time_ms requeue_time(struct admit *admit, time_ms now, time_ms pause)
+{
+    time_ms at = now + with_jitter(admit, pause);
+    if (at == admit->last_requeue_at && pause >= 10)
+        at += at < now + pause + pause / 10 ? 1 : -1;
+    admit->last_requeue_at = at;
+    return at;
+}
+
+static void remember_flavor(struct admit *admit, struct wl *wl, struct flavor *flavor)
+{
+    struct failed *failed = NULL;
+    for (size_t i = 0; i < wl->failed.len && !failed; i++) {
+        if (wl->failed.items[i].flavor == flavor)
+            failed = &wl->failed.items[i];
+    }
+    if (!failed) {
+        vec_push(&wl->failed, ((struct failed){.flavor = flavor}));
+        failed = vec_last(&wl->failed);
+    }
+    if (failed->until > wl->facts.requeue_at)
+        return; /* of another resource of the same flavor */
+    failed->count++;
+    failed->until = wl->facts.requeue_at + with_jitter(admit, pause_of(admit, failed->count));
+}
+
+static void keep_failed(struct wl *wl)
+{
+    vec_clear(&wl->failed_before);
+    for (size_t i = 0; i < wl->failed.len; i++)
+        vec_push(&wl->failed_before, wl->failed.items[i]);
+}
+
+static void write_failed(struct admit *admit, const struct wl *wl, struct admit_decision *decision)
+{
+    struct admit_failed *out = arena_alloc(&admit->out, (wl->failed.len + 1) * sizeof(*out));
+    for (size_t i = 0; i < wl->failed.len; i++)
+        out[i] = (struct admit_failed){wl->failed.items[i].flavor->name, wl->failed.items[i].count,
+                                       wl->failed.items[i].until};
+    decision->failed = out;
+    decision->n_failed = wl->failed.len;
+}
+
+static void requeue_later(struct admit *admit, struct wl *wl, time_ms now)
+{
+    struct facts *facts = &wl->facts;
+    facts->requeue_count++;
+    time_ms at = requeue_time(admit, now, pause_of(admit, facts->requeue_count));
+    facts->requeue_at = facts->requeue_at > at ? facts->requeue_at : at;
+    if (facts->first_evicted_at == 0)
+        facts->first_evicted_at = now;
+    for (size_t i = 0; i < wl->uses.len; i++)
+        remember_flavor(admit, wl, wl->uses.items[i].cell->flavor);
+}
+
+static void forget_requeues(struct wl *wl)
+{
+    wl->facts.requeue_count = 0;
+    wl->facts.requeue_at = wl->facts.first_evicted_at = 0;
+    vec_clear(&wl->failed);
+}
+
+static bool is_limit_passed(const struct admit *admit, const struct facts *facts, time_ms now)
+{
+    const struct admit_settings *settings = &admit->settings;
+    if (settings->limit_count != ADMIT_NO_LIMIT && facts->requeue_count + 1 > settings->limit_count)
+        return true;
+    return settings->limit_ms > 0 && facts->first_evicted_at > 0 &&
+           now - facts->first_evicted_at >= settings->limit_ms;
+}
+
+static const char *evict_message(enum admit_evicted reason, const char *cause)
+{
+    static const char *const texts[EVICTED_REASONS] = {
+        [EVICTED_READY_TIMEOUT] = "Exceeded the time to get ready",
+        [EVICTED_LIMIT] = "Deactivated: it did not get ready within the limit of retries. Set "
+                          "spec.active to true to queue it again",
+        [EVICTED_INACTIVE] = "The workload is deactivated",
+        [EVICTED_QUEUE_STOPPED] = "The ClusterQueue is stopped",
+        [EVICTED_LOCAL_STOPPED] = "The LocalQueue is stopped",
+    };
+    if (reason == EVICTED_READY_TIMEOUT && str_eq(cause, "WaitForRecovery"))
+        return "Exceeded the time to get ready again";
+    return texts[reason] ? texts[reason] : "Evicted";
+}
+
+static void count_eviction(struct admit *admit, struct wl *wl, enum admit_evicted reason)
+{
+    struct queue *queue = wl->holds_in ? wl->holds_in : wl->pending_in;
+    if (queue) {
+        queue->evictions[reason]++;
+        queue_changed(admit, queue);
+    }
+    wl->local->evictions[reason]++;
+    local_changed(admit, wl->local);
+}
+
+void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason, time_ms now)
+{
+    struct facts *facts = &wl->facts;
+    const char *cause = "";
+    if (reason == EVICTED_READY_TIMEOUT) {
+        cause = facts->ready == READY_WAITS_RECOVERY ? "WaitForRecovery" : "WaitForStart";
+        reason = is_limit_passed(admit, facts, now) ? EVICTED_LIMIT : reason;
+    }
+    count_eviction(admit, wl, reason);
+    keep_failed(wl);
+    facts->evicted = reason;
+    facts->evicted_at = now;
+    if (reason == EVICTED_READY_TIMEOUT)
+        requeue_later(admit, wl, now);
+    else if (reason == EVICTED_LIMIT || reason == EVICTED_INACTIVE)
+        forget_requeues(wl);
+    if (reason == EVICTED_LIMIT) {
+        facts->is_active = false;
+        facts->is_held = !facts->has_quota;
+        facts->held_by = reason;
+    }
+    struct admit_decision *decision =
+        decide(admit, wl, reason == EVICTED_LIMIT ? DECIDED_DEACTIVATE : DECIDED_EVICT);
+    decision->reason = reason;
+    decision->text = admit_evicted_text(reason);
+    decision->message = evict_message(reason, cause);
+    decision->cause = cause;
+    decision->requeue_count = facts->requeue_count;
+    decision->requeue_at = facts->requeue_at;
+    decision->first_evicted_at = facts->first_evicted_at;
+    write_failed(admit, wl, decision);
+    wl_settle(admit, wl, now);
+}
+
+static void preempt_one(struct admit *admit, const struct wl *by, struct victim victim, time_ms now)
+{
+    struct wl *wl = victim.wl;
+    struct admit_decision *decision = decide(admit, wl, DECIDED_EVICT);
+    decision->reason = EVICTED_PREEMPTED;
+    decision->text = admit_evicted_text(EVICTED_PREEMPTED);
+    decision->preempt = victim.why;
+    decision->preemptor = arena_strdup(&admit->out, by->key);
+    decision->preemptor_uid = arena_strdup(&admit->out, by->uid);
+    decision->message = arena_printf(&admit->out, "Preempted to accommodate workload %s (%s)",
+                                     by->key, admit_preempt_text(victim.why));
+    decision->requeue_count = wl->facts.requeue_count;
+    count_eviction(admit, wl, EVICTED_PREEMPTED);
+    wl->facts.evicted = EVICTED_PREEMPTED;
+    wl->facts.evicted_at = now;
+    wl_settle(admit, wl, now);
+}
+
+/* Those who are on their way out already only have to go. */
+void decide_preempt(struct admit *admit, const struct attempt *attempt, time_ms now)
+{
+    for (size_t i = 0; i < attempt->victims.len; i++) {
+        if (attempt->victims.items[i].wl->facts.evicted == EVICTED_NOT)
+            preempt_one(admit, attempt->wl, attempt->victims.items[i], now);
+    }
+}
+
+/* ---- admissions ---- */
+
+static void grant(struct wl *wl, const struct attempt *attempt)
+{
+    const struct spec *spec = wl->spec;
+    wl_drop_grants(wl);
+    wl->n_grants = spec->n_sets;
+    wl->grants = mem_zalloc((spec->n_sets + 1) * sizeof(*wl->grants));
+    for (size_t i = 0, first = 0; i < spec->n_sets; first += spec->sets[i++].n_needs) {
+        wl->grants[i].count = attempt->counts[i];
+        for (size_t j = 0; j < spec->sets[i].n_needs; j++) {
+            if (attempt->picks[first + j])
+                vec_push(
+                    &wl->grants[i].takes,
+                    ((struct take){attempt->picks[first + j],
+                                   (amount)spec->sets[i].needs[j].amount * attempt->counts[i]}));
+        }
+    }
+}
+
+static void write_grants(struct admit *admit, const struct wl *wl, struct admit_decision *decision)
+{
+    struct admit_assigned *out = arena_alloc(&admit->out, (wl->n_grants + 1) * sizeof(*out));
+    for (size_t i = 0; i < wl->n_grants; i++) {
+        const take_vec *takes = &wl->grants[i].takes;
+        struct admit_pick *picks = arena_alloc(&admit->out, (takes->len + 1) * sizeof(*picks));
+        for (size_t j = 0; j < takes->len; j++)
+            picks[j] = (struct admit_pick){takes->items[j].cell->resource,
+                                           takes->items[j].cell->flavor->name,
+                                           amount_int(takes->items[j].amount)};
+        out[i] =
+            (struct admit_assigned){wl->spec->sets[i].name, wl->grants[i].count, picks, takes->len};
+    }
+    decision->assigned = out;
+    decision->n_assigned = wl->n_grants;
+}
+
+void decide_admit(struct admit *admit, struct wl *wl, const struct attempt *attempt, time_ms now)
+{
+    struct facts *facts = &wl->facts;
+    struct queue *queue = attempt->queue;
+    if (wl->shape)
+        shape_leave(admit, wl);
+    claim_drop(admit, wl);
+    grant(wl, attempt);
+    facts->has_quota = facts->is_admitted = true;
+    facts->queue = queue;
+    facts->reserved_at = facts->admitted_at = facts->ready_since = now;
+    facts->ready = READY_WAITS_START;
+    facts->evicted = EVICTED_NOT;
+    facts->is_held = false;
+    queue->admissions++;
+    wl->local->admissions++;
+    wl->said = STATE_UNKNOWN;
+    wl_settle(admit, wl, now);
+    struct admit_decision *decision = decide(admit, wl, DECIDED_ADMIT);
+    decision->text = "Admitted";
+    decision->queue = queue->node.name;
+    decision->message =
+        arena_printf(&admit->out, "Quota reserved in ClusterQueue %s", queue->node.name);
+    decision->requeue_count = facts->requeue_count;
+    write_grants(admit, wl, decision);
+}
+
+/* ---- waiting ---- */
+
+static void say(struct admit *admit, struct wl *wl, enum admit_state state)
+{
+    static const char *const reasons[] = {
+        [STATE_HELD] = "Inadmissible",
+        [STATE_BLOCKED] = "WaitingForPodsReady",
+        [STATE_EVICTING] = "Pending", /* the longest index */
+    };
+    if (wl->said == state)
+        return;
+    wl->said = state;
+    struct admit_view view;
+    admit_explain(admit, wl->key, 0, &view);
+    struct admit_decision *decision = decide(admit, wl, DECIDED_WAIT);
+    decision->text = reasons[state] ? reasons[state] : "Pending";
+    decision->message = arena_strdup(&admit->out, view.message);
+}
+
+void decide_waits(struct admit *admit)
+{
+    for (size_t i = 0; i < admit->touched.len; i++) {
+        struct shape *shape = admit->touched.items[i];
+        if (!shape)
+            continue; /* nobody is left in it */
+        shape->is_touched = false;
+        if (shape->state != SHAPE_TRY)
+            say(admit, shape_head(shape),
+                shape->state == SHAPE_ASIDE ? STATE_BLOCKED : STATE_NO_QUOTA);
+    }
+    vec_clear(&admit->touched);
+    for (size_t i = 0; i < admit->told.len; i++) {
+        struct wl *wl = admit->told.items[i];
+        wl->is_told = false;
+        if ((wl->state == STATE_HELD && !wl->facts.is_deleted) || wl->state == STATE_PREEMPTING)
+            say(admit, wl, wl->state);
+    }
+    vec_clear(&admit->told);
+}
