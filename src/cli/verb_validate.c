@@ -209,7 +209,7 @@ static void check_file(struct validate *v, const char *file)
     verdict.objects = manifest.docs.len;
     for (size_t i = 0; i < verdict.objects; i++) {
         const struct kind *kind = NULL;
-        if (manifest_check(&manifest, i, &verdict.findings, &kind) == 0)
+        if (manifest_check_file(&manifest, i, &verdict.findings, &kind) == 0)
             look_at_pod(v, &manifest, i, kind, &verdict);
     }
     if (v->as_json)

@@ -51,5 +51,13 @@ static void expiry_reconcile(struct control *control, const char *key)
     control_write(control, write);
 }
 
-const struct controller CONTROLLER_EXPIRY = {
-    .name = "event-expiry", .map = expiry_map, .reconcile = expiry_reconcile};
+static bool expiry_is_upkeep(const char *key)
+{
+    (void)key;
+    return true;
+}
+
+const struct controller CONTROLLER_EXPIRY = {.name = "event-expiry",
+                                             .map = expiry_map,
+                                             .reconcile = expiry_reconcile,
+                                             .is_upkeep = expiry_is_upkeep};

@@ -104,6 +104,7 @@ struct manager *manager_new(struct world *world, const struct controller *const 
         manager->controls[i] = (struct control){
             .manager = manager, .controller = controllers[i], .queue = workqueue_new()};
         manager->controls[i].stats.controller = controllers[i]->name;
+        workqueue_set_upkeep(manager->controls[i].queue, controllers[i]->is_upkeep);
     }
     for (size_t i = 0; i < manager->count; i++) {
         if (controllers[i]->begin != NULL)
@@ -207,6 +208,15 @@ size_t manager_backlog(const struct manager *manager)
     for (size_t i = 0; i < manager->count; i++)
         n += workqueue_count(manager->controls[i].queue);
     return n;
+}
+
+bool manager_is_pressed(const struct manager *manager)
+{
+    for (size_t i = 0; i < manager->count; i++) {
+        if (workqueue_pressing(manager->controls[i].queue) > 0)
+            return true;
+    }
+    return false;
 }
 
 size_t manager_stats(const struct manager *manager, struct manager_stats *out, size_t max)

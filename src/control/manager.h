@@ -20,6 +20,10 @@ struct controller {
     void (*end)(struct control *control);
     /* The world's configuration is another one. As with begin(): it may call control_add(). */
     void (*configure)(struct control *control);
+    /* A key whose work only keeps things as they are: renews a lease, forgets old events, looks
+     * whether somebody is silent. Whoever waits for all to come to rest (manager_is_pressed) does
+     * not wait for those. NULL: no key is such. */
+    bool (*is_upkeep)(const char *key);
     void *arg; /* the controller's own, control_arg() */
 };
 
@@ -30,6 +34,8 @@ void manager_free(struct manager *manager);
 void manager_run(struct manager *manager, size_t budget);
 void manager_configure(struct manager *manager);
 size_t manager_backlog(const struct manager *manager);
+/* Something is to be done now or later that is no upkeep. */
+bool manager_is_pressed(const struct manager *manager);
 
 /* For controllers. */
 struct world *control_world(struct control *control);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Nodes that fall silent. A node says that it is alive by renewing its Lease (namespace
- * kube-node-lease, name of the node). When it has not for NODE_SILENT_MS:
+ * kube-node-lease, name of the node). When it has not for NODE_SILENT_MS, or for as long as its
+ * lease lasts if that is longer:
  *   its conditions become Unknown, it is tainted as unreachable, for new pods (NoSchedule) and for
  *   those on it (NoExecute); pods on it are not ready, at once; each is deleted when it has borne
  *   the taint for as long as it tolerates it, five minutes unless it says otherwise.
  * When the Lease is renewed the taints go, and what was set to Unknown is set to what is usual,
  * until the node says itself. A report of the node is as good as a renewal. A node that says that
- * it is not ready is tainted in the same way, as not-ready.
+ * it is not ready is tainted in the same way, as not-ready. When a node's object is gone and does
+ * not come back in that time, nobody will ever confirm the end of its pods: they are removed.
  *
  * Keys: "NODE" for the node, "NODE/NAMESPACE/NAME" for a pod that may have to go. A node whose
  * clock is wrong must not die of it: silence counts from when a sign of life was seen, by our own
@@ -38,6 +40,7 @@ struct life { /* of a node */
     char *name;
     time_ms heard; /* steady: of the last sign of life, or since when we listen */
     bool is_alive; /* there was one */
+    time_ms span;  /* how long silence is fine */
     TAILQ_HEAD(, tenant) tenants;
 };
 
@@ -60,6 +63,7 @@ static struct life *life_need(struct control *control, const char *node)
     life = mem_zalloc(sizeof(*life));
     life->name = mem_strdup(node);
     life->heard = control_steady(control);
+    life->span = NODE_SILENT_MS;
     TAILQ_INIT(&life->tenants);
     (void)map_put(lives->nodes, node, life);
     return life;
@@ -142,6 +146,9 @@ static void map_node(struct control *control, const struct change *change)
     if (change->type == CHANGE_MODIFIED && is_report(change->obj, change->old))
         note_sign(control, life);
     if (change->type == CHANGE_DELETED) {
+        life->heard = control_steady(control);
+        life->span = NODE_SILENT_MS;
+        add_tenants(control, life);
         life_forget_if_gone(control, life);
         return;
     }
@@ -161,6 +168,8 @@ static void map_lease(struct control *control, const struct change *change)
     struct life *life = map_get(lives->nodes, lease->meta.name);
     if (life == NULL)
         return; /* a lease alone is no node */
+    time_ms span = json_int_at(lease->root, "spec.leaseDurationSeconds", 0) * 1000;
+    life->span = span > NODE_SILENT_MS ? span : NODE_SILENT_MS;
     if (change->revision > lives->begun)
         note_sign(control, life);
 }
@@ -207,7 +216,7 @@ static enum health health_of(struct control *control, const struct life *life,
                              const struct obj *node)
 {
     yyjson_val *conditions = json_at(node->root, "status.conditions");
-    if (control_steady(control) >= life->heard + NODE_SILENT_MS)
+    if (control_steady(control) >= life->heard + life->span)
         return HEALTH_SILENT;
     if (!life->is_alive && cell_condition_is(conditions, "Ready", "Unknown"))
         return HEALTH_SILENT;
@@ -367,7 +376,7 @@ static void reconcile_node(struct control *control, const char *name)
     enum health health = health_of(control, life, node);
     write_node(control, node, health);
     if (health != HEALTH_SILENT)
-        control_add_after(control, name, life->heard + NODE_SILENT_MS - control_steady(control));
+        control_add_after(control, name, life->heard + life->span - control_steady(control));
 }
 
 /* ---- pods ---- */
@@ -437,12 +446,18 @@ static void set_not_ready(struct control *control, const struct obj *pod)
     control_write(control, write);
 }
 
-static void evict(struct control *control, const struct obj *pod)
+static void delete_pod(struct control *control, const struct obj *pod, int64_t grace_s)
 {
     struct write *write = write_new(WRITE_DELETE, &KIND_POD, obj_namespace(pod), pod->meta.name);
     write->if_uid = mem_strdup(pod->meta.uid);
     write->propagation = PROPAGATE_BACKGROUND;
+    write->grace_s = grace_s;
     control_write(control, write);
+}
+
+static void evict(struct control *control, const struct obj *pod)
+{
+    delete_pod(control, pod, -1);
     control_event(control, pod, "Normal", "TaintManagerEviction",
                   "Deleted because its node cannot run it any longer");
 }
@@ -462,6 +477,36 @@ static void reconcile_pod(struct control *control, const char *key, const struct
         control_add_at(control, key, due);
 }
 
+/* First it must have an end that can be counted: whoever waits for the pod looks at its phase. */
+static void fail_pod(struct control *control, const struct obj *pod)
+{
+    struct write *write = write_new(WRITE_PATCH, &KIND_POD, obj_namespace(pod), pod->meta.name);
+    write->sub = SUB_STATUS;
+    write->if_uid = mem_strdup(pod->meta.uid);
+    write->patch_type = PATCH_MERGE;
+    (void)json_parse(SV("{\"status\":{\"phase\":\"Failed\",\"reason\":\"NodeLost\","
+                        "\"message\":\"the node of this pod is gone\"}}"),
+                     &write->patch, NULL); /* well-formed by make */
+    control_write(control, write);
+}
+
+static void reconcile_left_behind(struct control *control, const char *key, const char *node_name,
+                                  const struct obj *pod)
+{
+    struct lives *lives = control_state(control);
+    const struct life *life = map_get(lives->nodes, node_name);
+    if (life == NULL)
+        return;
+    time_ms left = life->heard + NODE_SILENT_MS - control_steady(control);
+    if (left > 0) {
+        control_add_after(control, key, left);
+        return;
+    }
+    fail_pod(control, pod);
+    control_event(control, pod, "Warning", "NodeLost", "Its node %s is gone", node_name);
+    delete_pod(control, pod, 0);
+}
+
 static void nodelife_reconcile(struct control *control, const char *key)
 {
     struct sv rest = sv_of(key);
@@ -476,9 +521,13 @@ static void nodelife_reconcile(struct control *control, const char *key)
     scoped_free char *space = mem_strndup(ns.ptr, ns.len);
     const struct obj *node = cache_get(cache, &KIND_NODE, "", node_name);
     const struct obj *pod = cache_get(cache, &KIND_POD, space, rest.ptr);
-    if (node != NULL && pod != NULL && is_tenant(pod) &&
-        str_eq(json_str_at(pod->root, "spec.nodeName"), node_name))
+    if (pod == NULL || !is_tenant(pod) ||
+        !str_eq(json_str_at(pod->root, "spec.nodeName"), node_name))
+        return;
+    if (node != NULL)
         reconcile_pod(control, key, node, pod);
+    else
+        reconcile_left_behind(control, key, node_name, pod);
 }
 
 static void nodelife_begin(struct control *control)
@@ -517,10 +566,17 @@ static void nodelife_end(struct control *control)
     control_set_state(control, NULL);
 }
 
+/* A node that renews its lease is looked at again and again. */
+static bool nodelife_is_upkeep(const char *key)
+{
+    return strchr(key, '/') == NULL;
+}
+
 const struct controller CONTROLLER_NODELIFE = {
     .name = "node-lifecycle",
     .map = nodelife_map,
     .reconcile = nodelife_reconcile,
     .begin = nodelife_begin,
     .end = nodelife_end,
+    .is_upkeep = nodelife_is_upkeep,
 };

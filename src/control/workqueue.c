@@ -9,6 +9,7 @@ struct item {
     struct heap_node node; /* in `due` while ready or waiting; its key is when */
     char *key;
     bool is_busy;
+    bool is_upkeep;
     time_ms again_at; /* wished for while busy; TIME_NEVER: not */
     unsigned failures;
 };
@@ -16,6 +17,8 @@ struct item {
 struct workqueue {
     struct map *items;
     struct heap due;
+    bool (*is_upkeep)(const char *key); /* NULL: none is */
+    size_t upkeep;                      /* such items */
 };
 
 struct workqueue *workqueue_new(void)
@@ -52,6 +55,8 @@ static struct item *item_need(struct workqueue *queue, const char *key)
     item = mem_zalloc(sizeof(*item));
     item->key = mem_strdup(key);
     item->again_at = TIME_NEVER;
+    item->is_upkeep = queue->is_upkeep != NULL && queue->is_upkeep(key);
+    queue->upkeep += item->is_upkeep;
     heap_node_init(&item->node);
     (void)map_put(queue->items, key, item);
     return item;
@@ -64,6 +69,8 @@ void workqueue_add(struct workqueue *queue, const char *key)
 
 void workqueue_add_at(struct workqueue *queue, const char *key, time_ms at)
 {
+    if (at == TIME_NEVER)
+        return;
     struct item *item = item_need(queue, key);
     if (item->is_busy) {
         if (at < item->again_at)
@@ -113,6 +120,7 @@ void workqueue_finish(struct workqueue *queue, const char *key, bool failed, tim
         return;
     }
     (void)map_del(queue->items, item->key);
+    queue->upkeep -= item->is_upkeep;
     mem_free(item->key);
     mem_free(item);
 }
@@ -134,4 +142,15 @@ time_ms workqueue_next_due(const struct workqueue *queue, time_ms now)
 size_t workqueue_count(const struct workqueue *queue)
 {
     return queue->due.len;
+}
+
+void workqueue_set_upkeep(struct workqueue *queue, bool (*is_upkeep)(const char *key))
+{
+    assert(map_count(queue->items) == 0);
+    queue->is_upkeep = is_upkeep;
+}
+
+size_t workqueue_pressing(const struct workqueue *queue)
+{
+    return map_count(queue->items) - queue->upkeep;
 }

@@ -15,7 +15,8 @@ struct workqueue *workqueue_new(void);
 void workqueue_free(struct workqueue *queue);
 
 void workqueue_add(struct workqueue *queue, const char *key);
-/* Not before `at`; an earlier wish for the same key stands, a later one is replaced. */
+/* Not before `at`; an earlier wish for the same key stands, a later one is replaced. TIME_NEVER is
+ * no wish. */
 void workqueue_add_at(struct workqueue *queue, const char *key, time_ms at);
 /* The next key that is due, now busy; NULL when there is none. The text lives until finish. */
 const char *workqueue_take(struct workqueue *queue, time_ms now);
@@ -24,6 +25,9 @@ void workqueue_finish(struct workqueue *queue, const char *key, bool failed, tim
 bool workqueue_is_busy(const struct workqueue *queue, const char *key);
 time_ms workqueue_next_due(const struct workqueue *queue, time_ms now); /* TIME_NEVER: none */
 size_t workqueue_count(const struct workqueue *queue);                  /* ready and waiting */
+/* Names the keys that only keep things as they are; before the first one is added. */
+void workqueue_set_upkeep(struct workqueue *queue, bool (*is_upkeep)(const char *key));
+size_t workqueue_pressing(const struct workqueue *queue); /* all others, busy ones too */
 
 #define WORKQUEUE_BACKOFF_BASE_MS 50
 #define WORKQUEUE_BACKOFF_MAX_MS 60000

@@ -64,6 +64,13 @@ extern const struct kind *const READINGS[]; /* NULL-terminated */
 extern const struct kind KIND_POD_METRICS, KIND_NODE_METRICS;
 bool kind_is_reading(const struct kind *kind);
 
+/* Kinds that are read from files and served by nobody. */
+extern const struct kind *const FILE_KINDS[]; /* NULL-terminated */
+extern const struct kind KIND_SCENARIO;
+bool kind_is_file(const struct kind *kind);
+/* KINDS, then FILE_KINDS. */
+const struct kind *kind_of_document(const char *api_version, const char *name);
+
 /* Further versions of kinds in KINDS: the same stored objects in other words. Only the API and
  * those who read manifests see them; objects, watches and controllers are of the stored kind. */
 extern const struct kind *const OTHER_VERSIONS[];        /* NULL-terminated */
@@ -90,6 +97,7 @@ bool kind_in_category(const struct kind *kind, const char *category);
 extern const struct type TYPE_OBJECT_META, TYPE_LABEL_SELECTOR, TYPE_CONDITION, TYPE_REFERENCE;
 
 extern const struct type TYPE_THROTTLING; /* of a NodeConfig */
+extern const struct type TYPE_TAINT;      /* of a Node */
 
 /* The typed view of metadata; points into the document it was decoded from. */
 struct meta {

@@ -30,10 +30,20 @@ const struct kind *const OTHER_VERSIONS[] = {
 
 const struct kind *const READINGS[] = {&KIND_POD_METRICS, &KIND_NODE_METRICS, NULL};
 
+const struct kind *const FILE_KINDS[] = {&KIND_SCENARIO, NULL};
+
 bool kind_is_reading(const struct kind *kind)
 {
     for (size_t i = 0; READINGS[i] != NULL; i++)
         if (READINGS[i] == kind)
+            return true;
+    return false;
+}
+
+bool kind_is_file(const struct kind *kind)
+{
+    for (size_t i = 0; FILE_KINDS[i] != NULL; i++)
+        if (FILE_KINDS[i] == kind)
             return true;
     return false;
 }
@@ -107,6 +117,16 @@ const struct kind *kind_of_api(const char *api_version, const char *name)
         if (str_eq(kind_api_version(kind, api), api_version) && str_eq(kind->name, name))
             return kind;
     return NULL;
+}
+
+const struct kind *kind_of_document(const char *api_version, const char *name)
+{
+    char api[128];
+    for (size_t i = 0; FILE_KINDS[i] != NULL; i++)
+        if (str_eq(kind_api_version(FILE_KINDS[i], api), api_version) &&
+            str_eq(FILE_KINDS[i]->name, name))
+            return FILE_KINDS[i];
+    return kind_of_api(api_version, name);
 }
 
 const struct kind *kind_of_resource(const char *group, const char *version, const char *plural)

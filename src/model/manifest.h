@@ -32,6 +32,9 @@ bool manifest_position(const struct manifest_doc *doc, const yyjson_mut_val *val
  * Returns the number of findings; ret_kind is NULL when the kind is not known. */
 size_t manifest_check(const struct manifest *manifest, size_t index, struct str *out,
                       const struct kind **ret_kind);
+/* The same, and FILE_KINDS are fine too. */
+size_t manifest_check_file(const struct manifest *manifest, size_t index, struct str *out,
+                           const struct kind **ret_kind);
 
 /* JSON to YAML as kubectl prints it: keys sorted, two spaces, lists at the indentation of their
  * key, quotes where needed, block scalars for text with newlines. */

@@ -17,6 +17,7 @@ struct report {
     const struct manifest_doc *doc;
     VEC(struct line) lines;
     bool name_found; /* something was said about metadata.name already */
+    bool allows_files;
 };
 
 struct remark {
@@ -124,6 +125,8 @@ static const char *nearest_kind(const char *name)
     VEC(const char *) names = {0};
     for (const struct kind *const *kind = KINDS; *kind; kind++)
         vec_push(&names, (*kind)->name);
+    for (const struct kind *const *kind = FILE_KINDS; *kind; kind++)
+        vec_push(&names, (*kind)->name);
     const char *nearest = str_nearest(name, names.items, names.len);
     vec_done(&names);
     return nearest;
@@ -132,6 +135,9 @@ static const char *nearest_kind(const char *name)
 static const struct kind *kind_of_name(const char *name)
 {
     for (const struct kind *const *kind = KINDS; name && *kind; kind++)
+        if (str_eq((*kind)->name, name))
+            return *kind;
+    for (const struct kind *const *kind = FILE_KINDS; name && *kind; kind++)
         if (str_eq((*kind)->name, name))
             return *kind;
     return NULL;
@@ -172,6 +178,17 @@ static void say_unknown_kind(struct report *report, yyjson_mut_val *root, const 
         (struct remark){yyjson_mut_obj_get(root, field), false, field, text.data, hint.data});
 }
 
+static const struct kind *say_file_kind(struct report *report, yyjson_mut_val *root,
+                                        const struct kind *kind)
+{
+    scoped_str text = {0};
+    str_addf(&text, "Invalid value: \"%s\": no server knows it, it lives in files only",
+             kind->name);
+    say(report, (struct remark){yyjson_mut_obj_get(root, "kind"), false, "kind", text.data,
+                                "a Scenario is for 'muster simulate'"});
+    return NULL;
+}
+
 static const struct kind *find_kind(struct report *report, yyjson_mut_val *root)
 {
     char version[128];
@@ -185,9 +202,11 @@ static const struct kind *find_kind(struct report *report, yyjson_mut_val *root)
     name = require_text(report, root, "kind", "for example kind: Pod");
     if (!api || !name)
         return NULL;
-    const struct kind *kind = kind_of_api(api, name);
+    const struct kind *kind = kind_of_document(api, name);
     if (!kind)
         say_unknown_kind(report, root, api, name);
+    else if (kind_is_file(kind) && !report->allows_files)
+        return say_file_kind(report, root, kind);
     return kind;
 }
 
@@ -232,7 +251,8 @@ static void check_name(struct report *report, const struct kind *kind, yyjson_mu
     yyjson_mut_val *metadata = yyjson_mut_obj_get(root, "metadata");
     yyjson_mut_val *name = yyjson_mut_obj_get(metadata, "name");
     if (!is_text(name)) {
-        if (!is_text(yyjson_mut_obj_get(metadata, "generateName")))
+        bool is_file = kind && kind_is_file(kind); /* it has a file's name */
+        if (!is_file && !is_text(yyjson_mut_obj_get(metadata, "generateName")))
             say(report, (struct remark){metadata ? metadata : root, false, "metadata.name",
                                         "Required value", "every object needs a name"});
         return;
@@ -247,11 +267,9 @@ static void check_name(struct report *report, const struct kind *kind, yyjson_mu
     say(report, (struct remark){name, false, "metadata.name", why.data, NULL});
 }
 
-size_t manifest_check(const struct manifest *manifest, size_t index, struct str *out,
-                      const struct kind **ret_kind)
+static size_t check_document(struct report report, struct str *out, const struct kind **ret_kind)
 {
-    const struct manifest_doc *doc = &manifest->docs.items[index];
-    struct report report = {.manifest = manifest, .doc = doc};
+    const struct manifest_doc *doc = report.doc;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc->doc);
     const struct kind *kind = find_kind(&report, root);
     if (kind) {
@@ -261,4 +279,19 @@ size_t manifest_check(const struct manifest *manifest, size_t index, struct str 
     check_name(&report, kind, root);
     *ret_kind = kind;
     return write_lines(&report, out);
+}
+
+size_t manifest_check(const struct manifest *manifest, size_t index, struct str *out,
+                      const struct kind **ret_kind)
+{
+    struct report report = {.manifest = manifest, .doc = &manifest->docs.items[index]};
+    return check_document(report, out, ret_kind);
+}
+
+size_t manifest_check_file(const struct manifest *manifest, size_t index, struct str *out,
+                           const struct kind **ret_kind)
+{
+    struct report report = {
+        .manifest = manifest, .doc = &manifest->docs.items[index], .allows_files = true};
+    return check_document(report, out, ret_kind);
 }

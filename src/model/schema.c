@@ -452,3 +452,9 @@ void schema_unknown_rest(const struct type *type, yyjson_mut_val *root,
     struct check c = {.findings = findings, .at = root};
     unknown_fields(&c, type, root, kept);
 }
+
+void schema_check_within(struct check *c, const struct type *type, yyjson_mut_val *val)
+{
+    unknown_fields(c, type, val, NULL);
+    check_object(c, type, val, NULL);
+}

@@ -187,6 +187,9 @@ void schema_fill_rest(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_v
 /* Types, required, allowed values, ranges, formats, duplicates, immutables, check functions. */
 void schema_check(const struct type *type, yyjson_mut_val *root, yyjson_mut_val *old,
                   struct findings *findings);
+/* For a check function whose value has an object of another type in it: both walks, below the path
+ * of `c`. */
+void schema_check_within(struct check *c, const struct type *type, yyjson_mut_val *val);
 /* Fields that no table names, with the nearest right one as hint. */
 void schema_unknown(const struct type *type, yyjson_mut_val *root, struct findings *findings);
 /* The same without looking into what is kept; NULL: nothing is. */

@@ -5,6 +5,7 @@
 
 #define HEALED_DELAY_MS 5
 #define RUN_BUDGET_MAX 8
+#define RUN_BUDGET_DIRECT 1000
 
 static time_ms world_now(struct world *world)
 {
@@ -22,12 +23,23 @@ static void world_wake(struct world *world, time_ms at)
     sim_clock_arm(sim->clock, &sim->wake, at);
 }
 
+static void world_submit_direct(struct world *world, struct write *write)
+{
+    store_submit(container_of(world, struct sim, world)->store, write);
+}
+
 static const struct world_ops WORLD_OPS = {
     .now = world_now, .steady = world_steady, .submit = relay_submit_world, .wake = world_wake};
+static const struct world_ops WORLD_OPS_DIRECT = {
+    .now = world_now, .steady = world_steady, .submit = world_submit_direct, .wake = world_wake};
 
 static void on_wake(void *arg)
 {
     struct sim *sim = arg;
+    if (sim->options.is_direct) {
+        manager_run(sim->manager, RUN_BUDGET_DIRECT);
+        return;
+    }
     if (rng_chance(&sim->rng, sim->options.faults.restart, 10000)) {
         sim_restart_manager(sim);
         return;
@@ -45,7 +57,8 @@ static void on_flush(void *arg)
 static void on_dirty(void *arg)
 {
     struct sim *sim = arg;
-    sim_clock_arm(sim->clock, &sim->flush, sim->clock->now + rng_between(&sim->rng, 0, 1));
+    time_ms pause = sim->options.is_direct ? 0 : rng_between(&sim->rng, 0, 1);
+    sim_clock_arm(sim->clock, &sim->flush, sim->clock->now + pause);
 }
 
 static time_ms store_now(void *arg)
@@ -84,6 +97,14 @@ static void open_store(struct sim *sim)
     sim->watch = feed_watch(sim->store->feed, (struct watch_filter){0}, on_store_change, sim);
 }
 
+static void open_world_direct(struct sim *sim)
+{
+    sim->world = (struct world){
+        .ops = &WORLD_OPS_DIRECT, .cache = sim->store->cache, .feed = sim->store->feed};
+    rng_seed(&sim->world.rng, rng_next(&sim->rng));
+    sim->manager = manager_new(&sim->world, sim->options.controllers);
+}
+
 static void open_world(struct sim *sim)
 {
     struct sim_replica_options options = {.clock = sim->clock,
@@ -106,7 +127,10 @@ static void open_all(struct sim *sim)
 {
     open_store(sim);
     embedded_bootstrap(sim->store);
-    open_world(sim);
+    if (sim->options.is_direct)
+        open_world_direct(sim);
+    else
+        open_world(sim);
 }
 
 /* The store lets go of its writes only when the disk answers: it is made to refuse them all, and
@@ -114,6 +138,8 @@ static void open_all(struct sim *sim)
 static void close_all(struct sim *sim)
 {
     sim->is_crashing = true;
+    if (sim->options.on_close != NULL)
+        sim->options.on_close(sim->options.arg);
     manager_free(take_ptr(sim->manager));
     sim_clock_disarm(sim->clock, &sim->wake);
     sim_clock_disarm(sim->clock, &sim->flush);
@@ -148,6 +174,7 @@ void sim_restart_manager(struct sim *sim)
 {
     sim->stats.restarts++;
     sim_trace(sim->clock, "restart", sim->stats.restarts);
+    assert(!sim->options.is_direct);
     manager_free(sim->manager);
     shadow_forget(sim);
     sim->manager = manager_new(&sim->world, sim->shadow_list);
@@ -181,7 +208,8 @@ struct sim *sim_new(const struct sim_options *options)
                                     .on_crash = on_disk_crash,
                                     .arg = sim};
     sim->disk = sim_disk_new(&disk);
-    shadow_controllers(sim);
+    if (!options->is_direct)
+        shadow_controllers(sim);
     open_all(sim);
     return sim;
 }

@@ -31,10 +31,16 @@ struct sim_options {
     struct sim_faults faults;
     const struct controller *const *controllers; /* NULL-terminated */
     const struct configuration *configuration;   /* NULL: nothing is configured */
+    /* No copy, no lag, no faults: controllers stand on the store itself as in the server, and what
+     * one thing leads to happens in the same millisecond. For rehearsals, where times should be
+     * exact; tests of controllers want the opposite. Any number of controllers. */
+    bool is_direct;
     size_t window_changes;
     /* Every change of the store, at once, before the copy sees it. */
     watch_fn *on_change;
     watch_fn *on_seen; /* the same, when the controllers' copy shows it */
+    /* The control plane is about to crash, or to be freed: nobody may hold on to the store. */
+    void (*on_close)(void *arg);
     /* The control plane crashed and is back: the store is new. */
     void (*on_reopen)(void *arg);
     void *arg;

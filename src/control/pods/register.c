@@ -5,13 +5,24 @@
 #include <stdio.h>
 
 #define LEASE_NS "kube-node-lease"
-#define LEASE_MS 10000
 #define LEASE_SECONDS 40
+#define RENEWALS 4 /* while a lease lasts */
 
 static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *text)
 {
     if (text != NULL)
         json_mut_put(doc, obj, key, yyjson_mut_strcpy(doc, text));
+}
+
+/* Of "key=value" each. */
+static void put_pairs(const char *const *pairs, yyjson_mut_doc *doc, yyjson_mut_val *map)
+{
+    for (size_t i = 0; pairs != NULL && pairs[i] != NULL; i++) {
+        struct sv rest = sv_of(pairs[i]);
+        struct sv key = sv_cut(&rest, '=');
+        scoped_free char *name = mem_strndup(key.ptr, key.len);
+        put(doc, map, name, rest.ptr);
+    }
 }
 
 /* ---- what the node has ---- */
@@ -26,6 +37,7 @@ static yyjson_mut_val *capacity(const struct runner *runner, yyjson_mut_doc *doc
     put(doc, map, "cpu", str_text(&cpu));
     put(doc, map, "memory", str_text(&memory));
     put(doc, map, "pods", str_text(&pods));
+    put_pairs(runner->options.resources, doc, map);
     return map;
 }
 
@@ -88,12 +100,7 @@ static yyjson_mut_val *labels(const struct runner *runner, yyjson_mut_doc *doc)
     put(doc, map, "kubernetes.io/hostname", runner->options.node);
     put(doc, map, "kubernetes.io/os", "linux");
     put(doc, map, "kubernetes.io/arch", runner->options.architecture);
-    for (size_t i = 0; runner->options.labels != NULL && runner->options.labels[i] != NULL; i++) {
-        struct sv rest = sv_of(runner->options.labels[i]);
-        struct sv key = sv_cut(&rest, '=');
-        scoped_free char *name = mem_strndup(key.ptr, key.len);
-        put(doc, map, name, rest.ptr);
-    }
+    put_pairs(runner->options.labels, doc, map);
     return map;
 }
 
@@ -152,18 +159,24 @@ void register_node(struct runner *runner)
 
 /* ---- that it is alive ---- */
 
+static int64_t lease_seconds(const struct runner *runner)
+{
+    return runner->options.lease_s > 0 ? runner->options.lease_s : LEASE_SECONDS;
+}
+
 static void fill_lease(const struct runner *runner, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     scoped_str now = {0};
     rfc3339_format_micro(control_now(runner->control), &now);
     json_mut_set(doc, root, "spec.holderIdentity", yyjson_mut_strcpy(doc, runner->options.node));
-    json_mut_set(doc, root, "spec.leaseDurationSeconds", yyjson_mut_sint(doc, LEASE_SECONDS));
+    json_mut_set(doc, root, "spec.leaseDurationSeconds",
+                 yyjson_mut_sint(doc, lease_seconds(runner)));
     json_mut_set(doc, root, "spec.renewTime", yyjson_mut_strcpy(doc, str_text(&now)));
 }
 
 void register_lease(struct runner *runner)
 {
-    control_add_after(runner->control, "@lease", LEASE_MS);
+    control_add_after(runner->control, "@lease", lease_seconds(runner) * 1000 / RENEWALS);
     const struct obj *lease = cache_get(control_world(runner->control)->cache, &KIND_LEASE,
                                         LEASE_NS, runner->options.node);
     struct write *write = write_new(lease != NULL ? WRITE_UPDATE : WRITE_CREATE, &KIND_LEASE,

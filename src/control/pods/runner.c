@@ -170,7 +170,9 @@ static int look_ahead(struct runner *runner, struct rpod *pod, struct err *err)
 static bool can_begin(struct runner *runner, struct rpod *pod)
 {
     struct err err = {0};
-    int r = launch_supported(pod->obj, runner->settings.ignore_images, &err);
+    int r = 0;
+    if (!runner->options.is_virtual)
+        r = launch_supported(pod->obj, runner->settings.ignore_images, &err);
     if (r == 0)
         r = look_ahead(runner, pod, &err);
     if (r == 0)
@@ -468,10 +470,18 @@ static void tick(struct runner *runner)
     act_pump(runner);
 }
 
+static void settings_usual(struct runner *runner)
+{
+    node_settings_default(&runner->settings, runner->options.cores);
+    if (runner->options.is_virtual)
+        runner->settings.start.start_timeout_ms = 0;
+}
+
 static void read_settings(struct runner *runner)
 {
     struct cache *cache = control_world(runner->control)->cache;
-    node_settings_find(cache, runner->options.node, runner->options.cores, &runner->settings);
+    settings_usual(runner);
+    node_settings_find(cache, runner->options.node, &runner->settings);
     start_set(runner->engine, &runner->settings.start, control_steady(runner->control));
     if (runner->options.on_settings != NULL)
         runner->options.on_settings(runner->options.arg, runner->settings.log_bytes,
@@ -589,6 +599,17 @@ static void runner_end(struct control *control)
     runner->control = NULL;
 }
 
+/* The engine's timer is judged by runner_is_steady(). */
+static bool runner_is_upkeep(const char *key)
+{
+    return strcmp(key, KEY_LEASE) == 0 || strcmp(key, KEY_TICK) == 0;
+}
+
+bool runner_is_steady(const struct runner *runner)
+{
+    return start_is_steady(runner->engine);
+}
+
 struct runner *runner_new(const struct runner_options *options)
 {
     struct runner *runner = mem_zalloc(sizeof(*runner));
@@ -598,8 +619,9 @@ struct runner *runner_new(const struct runner_options *options)
                                              .reconcile = runner_reconcile,
                                              .begin = runner_begin,
                                              .end = runner_end,
+                                             .is_upkeep = runner_is_upkeep,
                                              .arg = runner};
-    node_settings_default(&runner->settings, options->cores);
+    settings_usual(runner);
     runner->engine = start_new(&runner->settings.start);
     runner->pods = map_new();
     runner->by_uid = map_new();

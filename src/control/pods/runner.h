@@ -17,8 +17,16 @@ struct runner_options {
     double cores;
     int64_t memory_bytes;
     int64_t pods_max;
+    /* "name=quantity" of what else the node has, NULL-terminated, or NULL. */
+    const char *const *resources;
     const char *const *labels; /* "key=value" of the Node object, NULL-terminated, or NULL */
     const char *os_image, *kernel, *architecture;
+    /* How long others may take it for alive without a word; it renews four times in that. 0: as
+     * usual. */
+    int64_t lease_s;
+    /* Its runtime only pretends: no pod asks too much of it, and nothing is too slow to start
+     * unless a NodeConfig or the pod says so. */
+    bool is_virtual;
     const char *warning; /* e.g. no control groups: shown on the Node; or NULL */
     /* Told when whether samples are wanted may have changed; may be NULL. */
     void (*on_samples)(void *arg, bool wanted);
@@ -35,4 +43,7 @@ void runner_sample(struct runner *runner, const struct gate_sample *sample);
  * start of the node runs them again where their restart policy says so. A second call kills. */
 void runner_shutdown(struct runner *runner, void (*done)(void *arg), void *arg);
 size_t runner_pods(const struct runner *runner); /* with something left to run or to tidy up */
+/* Nothing is due but questions to containers that are ready: while these answer as before, nothing
+ * will change. */
+bool runner_is_steady(const struct runner *runner);
 void runner_metrics(const struct runner *runner, struct str *out);

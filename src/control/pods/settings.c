@@ -125,13 +125,14 @@ void node_settings_read(const struct obj *node_config_or_null, double cores,
     node_settings_add(ret, node_config_or_null != NULL ? node_config_or_null->root : NULL);
 }
 
-void node_settings_find(const struct cache *cache, const char *node, double cores,
-                        struct node_settings *ret)
+void node_settings_find(const struct cache *cache, const char *node, struct node_settings *settings)
 {
-    node_settings_read(cache_get(cache, &KIND_NODECONFIG, "", "default"), cores, ret);
-    const struct obj *own = cache_get(cache, &KIND_NODECONFIG, "", node);
-    if (own != NULL)
-        node_settings_add(ret, own->root);
+    const char *const names[] = {"default", node};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const struct obj *config = cache_get(cache, &KIND_NODECONFIG, "", names[i]);
+        if (config != NULL)
+            node_settings_add(settings, config->root);
+    }
 }
 
 static bool same_start(const struct start_settings *a, const struct start_settings *b)

@@ -19,7 +19,7 @@ void node_settings_add(struct node_settings *settings, yyjson_val *root);
 /* The defaults with one object, or none, on top. */
 void node_settings_read(const struct obj *node_config_or_null, double cores,
                         struct node_settings *ret);
-/* The defaults, then the NodeConfig called "default", then the one with the node's name. */
-void node_settings_find(const struct cache *cache, const char *node, double cores,
-                        struct node_settings *ret);
+/* What the NodeConfig called "default" says, then what the one with the node's name does. */
+void node_settings_find(const struct cache *cache, const char *node,
+                        struct node_settings *settings);
 bool node_settings_same(const struct node_settings *a, const struct node_settings *b);

@@ -161,6 +161,26 @@ void start_tick(struct start *start, time_ms now, time_ms late_ms)
         start->wants_admission = true;
 }
 
+static bool is_timer_of_ready(const struct start_timer *timer)
+{
+    const struct start_ct *ct = timer->ct;
+    return ct != NULL && ct->state == CT_READY && ct->again_at == TIME_NEVER &&
+           ct->kill_at == TIME_NEVER;
+}
+
+bool start_is_steady(const struct start *start)
+{
+    if (start->wants_admission || start->ask_at != TIME_NEVER)
+        return false;
+    for (size_t i = 0; i < start->timers.len; i++) {
+        const struct start_timer *timer =
+            container_of(start->timers.nodes[i], struct start_timer, node);
+        if (!is_timer_of_ready(timer))
+            return false;
+    }
+    return true;
+}
+
 /* ---- from pending to starting ---- */
 
 bool start_takes_slot(const struct start_ct *ct)

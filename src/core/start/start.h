@@ -162,6 +162,8 @@ void start_unhealthy(struct start *start, struct start_pod *pod, uint32_t contai
  * moves start time-outs by that much instead of failing everybody. */
 time_ms start_deadline(const struct start *start);
 void start_tick(struct start *start, time_ms now, time_ms late_ms);
+/* Nothing is due but probes of containers that are ready. Looks at every timer. */
+bool start_is_steady(const struct start *start);
 
 /* ---- what is ---- */
 

@@ -130,7 +130,8 @@ static void test_a_nodes_own_stands_on_the_default(void **state)
     (void)state;
     struct cache *cache = cache_new();
     struct node_settings settings;
-    node_settings_find(cache, "n1", 2, &settings);
+    node_settings_default(&settings, 2);
+    node_settings_find(cache, "n1", &settings);
     assert_true(settings.start.gate.max_rate == GATE_OFF);
     put(cache, "default",
         "{'throttling':{'maxRate':10,'maxCPU':'80%'},'images':'Ignore','restartBackoff':{'max':"
@@ -138,14 +139,17 @@ static void test_a_nodes_own_stands_on_the_default(void **state)
     put(cache, "n1",
         "{'throttling':{'maxRate':'0','minRate':0},'restartBackoff':{'initial':'30s'}}");
     put(cache, "n2", "{'throttling':{'maxRate':1},'images':'Refuse'}");
-    node_settings_find(cache, "n1", 2, &settings);
+    node_settings_default(&settings, 2);
+    node_settings_find(cache, "n1", &settings);
     assert_true(settings.start.gate.max_rate == 0 && settings.start.gate.min_rate == 0);
     assert_true(settings.start.gate.max_cpu == 80 && settings.ignore_images);
     assert_int_equal(settings.start.backoff_first_ms, 30000);
     assert_int_equal(settings.start.backoff_max_ms, 30000); /* never below the first */
-    node_settings_find(cache, "n2", 2, &settings);
+    node_settings_default(&settings, 2);
+    node_settings_find(cache, "n2", &settings);
     assert_true(settings.start.gate.max_rate == 1 && !settings.ignore_images);
-    node_settings_find(cache, "n3", 2, &settings);
+    node_settings_default(&settings, 2);
+    node_settings_find(cache, "n3", &settings);
     assert_true(settings.start.gate.max_rate == 10 && settings.ignore_images);
     cache_free(cache);
 }
