@@ -65,6 +65,8 @@ extern const struct opt OPTS_GET[], OPTS_DESCRIBE[], OPTS_APPLY[], OPTS_DELETE[]
     OPTS_WAIT[], OPTS_LOGS[], OPTS_PLACE[], OPTS_RUN[], OPTS_BACKUP[], OPTS_TIMELINE[],
     OPTS_TOKEN[], OPTS_TOP[], OPTS_UP[], OPTS_VALIDATE[], OPTS_VERSION[], OPTS_WHY[], OPTS_SERVER[],
     OPTS_COMMON[];
+verb_fn verb_simulate;
+extern const struct opt OPTS_SIMULATE[];
 
 /* The program: parses, dispatches, gives the exit code. argv[0] is the program's name. */
 int cli_main(struct cli *cli, int argc, char **argv);

@@ -67,6 +67,17 @@ const struct verb VERBS[] = {
      "The start of a pod\tmuster timeline pod/web-0\n"
      "A picture for a report\tmuster timeline job/train -o svg > train.svg\n",
      1, 2, OPTS_TIMELINE, VERB_SERVER, WORDS_KIND_NAMES, verb_timeline},
+    {"simulate", "FILE...", "rehearse a scenario in virtual time",
+     "Plays a Scenario, and the objects of all other documents in the files, with the controllers "
+     "of the server on virtual nodes: hours take milliseconds, nothing is really started, and the "
+     "same seed gives the same result.\n"
+     "How containers behave is written on their pods: sim.muster.dev/start: 5s (until they are "
+     "ready; never), sim.muster.dev/run: 10m (until they exit), sim.muster.dev/exit: 3@90s, "
+     "sim.muster.dev/start-cpu: 200ms.\n"
+     "It ends when nothing can happen any more, or at spec.until.",
+     "Every change of a scenario, as JSON\tmuster simulate story.yaml -o jsonl\n"
+     "The same jobs on other machines\tmuster simulate jobs.yaml machines.yaml\n",
+     1, -1, OPTS_SIMULATE, 0, WORDS_FILES, verb_simulate},
     {"apply", "-f FILE", "make objects be as files say",
      "Creates the objects of the files, or changes them: what the file says is set, what an "
      "earlier version of the file said and this one does not is removed, everything else stays. "

@@ -2,6 +2,7 @@
 /* What `muster simulate` rehearses. A Scenario is a file only: no server stores it. The objects in
  * it are checked as the server would check them. */
 #include "base/mem.h"
+#include "model/configuration.h"
 #include "model/kind.h"
 #include "model/rules.h"
 
@@ -256,8 +257,8 @@ static const struct field SPEC_FIELDS[] = {
     {"until", F_DURATION, ONE, .fallback = "\"24h\"",
      .doc = "When the rehearsal ends at the latest. It ends earlier when nothing can happen any "
             "more."},
-    {"configuration", F_ANY, ONE, .doc = "What muster up --config would read: waitForPodsReady, "
-                                         "placement."},
+    {"configuration", F_OBJECT, ONE, .of = &TYPE_CONFIGURATION_BLOCK,
+     .doc = "What muster up --config would read: waitForPodsReady, placement."},
     {"nodes", F_OBJECT, LIST, .of = &TYPE_SCENARIO_NODE, .merge_key = "name",
      .doc = "The machines."},
     {"objects", F_ANY, LIST, .doc = "Objects that are there from the beginning, created in this "
@@ -270,9 +271,6 @@ static void spec_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old
 {
     (void)old;
     check_span(c, val, "until");
-    yyjson_mut_val *configuration = yyjson_mut_obj_get(val, "configuration");
-    if (configuration != NULL && !yyjson_mut_is_obj(configuration))
-        check_type(c, "configuration", configuration, "an object");
     yyjson_mut_val *objects = yyjson_mut_obj_get(val, "objects");
     size_t list = check_enter(c, "objects");
     size_t i, n;

@@ -19,20 +19,26 @@ void sim_clock_done(struct sim_clock *clock)
 void sim_event_init(struct sim_event *event, void (*fire)(void *arg), void *arg)
 {
     heap_node_init(&event->node);
+    event->is_quiet = false;
     event->fire = fire;
     event->arg = arg;
 }
 
 void sim_clock_arm(struct sim_clock *clock, struct sim_event *event, time_ms at)
 {
-    heap_remove(&clock->due, &event->node);
-    if (at != TIME_NEVER)
-        heap_push(&clock->due, &event->node, at > clock->now ? at : clock->now);
+    sim_clock_disarm(clock, event);
+    if (at == TIME_NEVER)
+        return;
+    heap_push(&clock->due, &event->node, at > clock->now ? at : clock->now);
+    clock->loud += !event->is_quiet;
 }
 
 void sim_clock_disarm(struct sim_clock *clock, struct sim_event *event)
 {
+    if (!heap_contains(&event->node))
+        return;
     heap_remove(&clock->due, &event->node);
+    clock->loud -= !event->is_quiet;
 }
 
 time_ms sim_clock_next(const struct sim_clock *clock)
@@ -50,6 +56,7 @@ bool sim_clock_step(struct sim_clock *clock)
     assert(node->key >= clock->now);
     clock->now = node->key;
     clock->steps++;
+    clock->loud -= !event->is_quiet;
     event->fire(event->arg);
     return true;
 }

@@ -10,12 +10,15 @@ struct sim_event {
     struct heap_node node;
     void (*fire)(void *arg);
     void *arg;
+    /* It may lead to nothing: a look at the clock, somebody's wake-up. See `loud`. */
+    bool is_quiet;
 };
 
 struct sim_clock {
     time_ms now;        /* steady */
     time_ms wall_shift; /* of the clock on the wall against it: somebody may set that */
     struct heap due;
+    size_t loud; /* of those that are due: something will surely happen */
     uint64_t trace;
     uint64_t steps;
 };

@@ -11,6 +11,7 @@
 #include "sim/runtime.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "sim/cores.h"
 #include <bsd/sys/queue.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,9 +19,11 @@
 #include <string.h>
 
 #define NOTE_START "sim.muster.dev/start"
+#define NOTE_CPU "sim.muster.dev/start-cpu"
 #define NOTE_RUN "sim.muster.dev/run"
 #define NOTE_EXIT "sim.muster.dev/exit"
 #define PID_FIRST 1000
+#define SAY_AGAIN_MS 1
 #define EXIT_BY(signo) (128 + (signo))
 
 struct told { /* an event on its way */
@@ -49,7 +52,8 @@ struct sim_unit {
     int pid;
     int exit_code;
     time_ms birth_at, death_at;
-    time_ms start_ms, run_ms, exit_ms; /* as its pod says; TIME_NEVER: not */
+    time_ms cpu_ms, start_ms, run_ms, exit_ms; /* as its pod says; TIME_NEVER: not */
+    struct cores_job work;
     int planned_code;
     time_ms wall; /* when it started or died */
     struct sim_event birth, ready, death;
@@ -69,6 +73,7 @@ struct sim_runtime {
     TAILQ_HEAD(units, sim_unit) units;
     struct map *by_id;
     struct map *slices; /* by UID */
+    struct cores cores;
     STAILQ_HEAD(, told) queue;
     struct sim_event arrival;
     time_ms last_at;
@@ -201,6 +206,7 @@ static void unit_drop(struct sim_unit *unit)
     sim_clock_disarm(rt->options.clock, &unit->birth);
     sim_clock_disarm(rt->options.clock, &unit->ready);
     sim_clock_disarm(rt->options.clock, &unit->death);
+    cores_remove(&rt->cores, &unit->work);
     TAILQ_REMOVE(&rt->units, unit, siblings);
     (void)map_del(rt->by_id, unit->id);
     mem_free(unit->id);
@@ -240,6 +246,7 @@ static void on_death(void *arg)
     struct sim_runtime *rt = unit->rt;
     drop_questions(unit);
     sim_clock_disarm(rt->options.clock, &unit->ready);
+    cores_remove(&rt->cores, &unit->work);
     unit->stage = UNIT_DEAD;
     unit->exit_code = unit->planned_code;
     unit->wall = sim_clock_wall(rt->options.clock);
@@ -252,6 +259,13 @@ static void on_death(void *arg)
     tell_about(unit, RT_ENDED, NULL);
 }
 
+static void on_worked(void *arg)
+{
+    struct sim_unit *unit = arg;
+    struct sim_clock *clock = unit->rt->options.clock;
+    sim_clock_arm(clock, &unit->ready, after(clock->now, unit->start_ms));
+}
+
 static void live(struct sim_unit *unit)
 {
     static const int CODES[] = {0, 1, 3, 42, EXIT_BY(SIGSEGV)};
@@ -260,7 +274,10 @@ static void live(struct sim_unit *unit)
     unit->stage = UNIT_RUNS;
     unit->pid = rt->next_pid++;
     unit->wall = sim_clock_wall(rt->options.clock);
-    sim_clock_arm(rt->options.clock, &unit->ready, after(now, unit->start_ms));
+    if (unit->cpu_ms > 0 && unit->cpu_ms != TIME_NEVER)
+        cores_add(&rt->cores, &unit->work, unit->cpu_ms);
+    else if (unit->cpu_ms == 0)
+        on_worked(unit);
     plan_death(unit, after(now, unit->exit_ms), unit->exit_code);
     unit->exit_code = 0;
     if (chance(rt, rt->options.faults.dies))
@@ -321,6 +338,7 @@ static void read_notes(struct sim_unit *unit, yyjson_val *annotations)
 {
     struct sv end = note_for(annotations, NOTE_EXIT, unit->container);
     struct sv code = sv_cut(&end, '@');
+    unit->cpu_ms = span_of(note_for(annotations, NOTE_CPU, unit->container), 0);
     unit->start_ms = span_of(note_for(annotations, NOTE_START, unit->container), 0);
     unit->run_ms = span_of(note_for(annotations, NOTE_RUN, unit->container), TIME_NEVER);
     unit->exit_ms = span_of(end, TIME_NEVER);
@@ -396,6 +414,7 @@ static void rt_start(struct runtime *runtime, const struct runtime_unit *name,
     sim_event_init(&unit->birth, on_birth, unit);
     sim_event_init(&unit->ready, on_ready, unit);
     sim_event_init(&unit->death, on_death, unit);
+    cores_job_init(&unit->work, on_worked, unit);
     LIST_INIT(&unit->questions);
     TAILQ_INSERT_TAIL(&rt->units, unit, siblings);
     (void)map_put(rt->by_id, unit->id, unit);
@@ -427,10 +446,14 @@ static void rt_adopt(struct runtime *runtime)
     for (unit = TAILQ_FIRST(&rt->units); unit != NULL; unit = next) {
         next = TAILQ_NEXT(unit, siblings);
         drop_questions(unit);
-        if (unit->stage == UNIT_ASKED && !be_born(unit))
+        if (unit->stage == UNIT_ASKED && !be_born(unit)) {
             unit_drop(unit); /* whoever asked for it is gone */
-        else
-            tell_about(unit, RT_FOUND, NULL);
+            continue;
+        }
+        tell_about(unit, RT_FOUND, NULL);
+        /* It may have said so just when nobody listened. */
+        if (unit->stage == UNIT_RUNS && unit->is_ready)
+            sim_clock_arm(rt->options.clock, &unit->ready, rt->options.clock->now + SAY_AGAIN_MS);
     }
     struct runtime_event all = {.type = RT_FOUND_ALL};
     tell(rt, &all);
@@ -570,6 +593,7 @@ struct sim_runtime *sim_runtime_new(const struct sim_runtime_options *options)
     rt->slices = map_new();
     rt->next_pid = PID_FIRST;
     sim_event_init(&rt->arrival, on_arrival, rt);
+    cores_init(&rt->cores, options->clock, options->cores);
     return rt;
 }
 
@@ -589,6 +613,7 @@ void sim_runtime_free(struct sim_runtime *rt)
     sim_clock_disarm(rt->options.clock, &rt->arrival);
     while ((unit = TAILQ_FIRST(&rt->units)) != NULL)
         unit_drop(unit);
+    cores_done(&rt->cores);
     (void)map_each(rt->slices, free_value, NULL);
     map_free(rt->slices);
     map_free(rt->by_id);
@@ -656,6 +681,11 @@ void sim_runtime_each(const struct sim_runtime *rt,
         if (unit->stage != UNIT_DEAD)
             each(arg, &name);
     }
+}
+
+double sim_runtime_busy_ms(struct sim_runtime *rt)
+{
+    return cores_busy_ms(&rt->cores);
 }
 
 uint64_t sim_runtime_starts(const struct sim_runtime *rt)

@@ -12,6 +12,8 @@
  *                                 (`never`: they never do); 0s unless said
  *   sim.muster.dev/run: 10m       from ready until it exits with 0; for ever unless said
  *   sim.muster.dev/exit: 3@90s    exits with 3, 90 s after it was started
+ *   sim.muster.dev/start-cpu: 1s  CPU that it needs before `start` begins; those that need it at
+ * the same time share the cores, a core at most for each
  *
  * Each also for some containers of the pod: "web=5s,db=1m". Anything that cannot be read counts as
  * not said. */
@@ -42,6 +44,7 @@ struct sim_runtime_options {
     struct sim_runtime_faults faults;
     /* Every unit says READY=1 when it is ready, so `start` counts without a probe, too. */
     bool notifies;
+    double cores; /* 0: one for each that starts */
     /* For whoever keeps account, at the moment it happens; or NULL. */
     void (*on_step)(void *arg, enum sim_unit_step step, const struct runtime_unit *unit,
                     int exit_code);
@@ -60,6 +63,7 @@ bool sim_runtime_say(struct sim_runtime *rt, const char *uid, const char *contai
                      const char *line);
 
 size_t sim_runtime_alive(const struct sim_runtime *rt, const char *uid); /* NULL: of all pods */
+double sim_runtime_busy_ms(struct sim_runtime *rt);    /* CPU time that was used by starts */
 size_t sim_runtime_kept(const struct sim_runtime *rt); /* units, dead but not forgotten ones too */
 /* Every living unit, in order of their start. */
 void sim_runtime_each(const struct sim_runtime *rt,

@@ -99,8 +99,10 @@ static void open_store(struct sim *sim)
 
 static void open_world_direct(struct sim *sim)
 {
-    sim->world = (struct world){
-        .ops = &WORLD_OPS_DIRECT, .cache = sim->store->cache, .feed = sim->store->feed};
+    sim->world = (struct world){.ops = &WORLD_OPS_DIRECT,
+                                .cache = sim->store->cache,
+                                .feed = sim->store->feed,
+                                .configuration = sim->options.configuration};
     rng_seed(&sim->world.rng, rng_next(&sim->rng));
     sim->manager = manager_new(&sim->world, sim->options.controllers);
 }
@@ -198,6 +200,7 @@ struct sim *sim_new(const struct sim_options *options)
     LIST_INIT(&sim->relays);
     sim_event_init(&sim->flush, on_flush, sim);
     sim_event_init(&sim->wake, on_wake, sim);
+    sim->wake.is_quiet = true; /* what the manager has to do, it can tell itself */
     const struct sim_faults *f = &options->faults;
     struct sim_disk_options disk = {.clock = sim->clock,
                                     .rng = &sim->rng,

@@ -420,6 +420,9 @@ void act_on_event(void *arg, const struct runtime_event *event)
         control_add(runner->control, pod->key);
     } else if (event->type == RT_ENDED && (pod == NULL || pod->engine == NULL)) {
         podadopt_ended(runner, event);
+    } else if (event->type == RT_NOTIFY && (pod == NULL || pod->engine == NULL)) {
+        if (str_eq(event->text, "READY=1"))
+            podadopt_ready(runner, &event->unit);
     } else if (pod != NULL && pod->engine != NULL &&
                find_container(pod, event->unit.container, &i)) {
         on_unit_event(runner, pod, i, event);

@@ -127,6 +127,19 @@ bool podadopt_is_begun(const struct runner *runner, const struct rpod *pod)
     return false;
 }
 
+static struct unit_found *find_exactly(const struct runner *runner, const struct runtime_unit *unit)
+{
+    struct unit_found *found = find(runner, unit->uid, unit->container);
+    return found != NULL && found->generation == unit->generation ? found : NULL;
+}
+
+void podadopt_ready(struct runner *runner, const struct runtime_unit *unit)
+{
+    struct unit_found *found = find_exactly(runner, unit);
+    if (found != NULL)
+        found->is_ready = true;
+}
+
 void podadopt_ended(struct runner *runner, const struct runtime_event *event)
 {
     for (size_t i = 0; i < runner->found.len; i++) {
@@ -244,6 +257,7 @@ void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_po
 {
     time_ms now = control_steady(runner->control);
     struct start_adopted *adopted = arena_alloc(&runner->arena, pod->n * sizeof(*adopted));
+    bool *has_said = arena_alloc(&runner->arena, pod->n * sizeof(*has_said));
     bool any = false, was_running = str_eq(json_str_at(pod->obj->root, "status.phase"), "Running");
     for (size_t i = 0; i < pod->n; i++) {
         struct rcontainer *container = &pod->containers[i];
@@ -254,6 +268,7 @@ void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_po
         if (found != NULL && found->generation >= adopted[i].generation) {
             from_runtime(runner, found, now, &adopted[i]);
             container->is_oom = found->is_oom;
+            has_said[i] = found->is_ready && !found->has_ended;
         }
         container->generation = adopted[i].generation;
         if (container->forgotten > container->generation)
@@ -264,4 +279,8 @@ void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_po
     take_over(runner, pod->uid);
     pod->engine = any ? start_pod_adopt(runner->engine, spec, adopted, now)
                       : start_pod_add(runner->engine, spec, now);
+    for (uint32_t i = 0; i < pod->n; i++) {
+        if (has_said[i])
+            start_notified_ready(runner->engine, pod->engine, i, now);
+    }
 }

@@ -114,6 +114,8 @@ static void create_node(struct runner *runner)
     put(doc, root, "kind", "Node");
     json_mut_set(doc, root, "metadata.name", yyjson_mut_strcpy(doc, runner->options.node));
     json_mut_set(doc, root, "metadata.labels", labels(runner, doc));
+    if (runner->options.taints != NULL)
+        json_mut_set(doc, root, "spec.taints", yyjson_val_mut_copy(doc, runner->options.taints));
     write->doc = doc;
     control_write(runner->control, write);
 }

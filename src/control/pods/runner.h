@@ -20,6 +20,7 @@ struct runner_options {
     /* "name=quantity" of what else the node has, NULL-terminated, or NULL. */
     const char *const *resources;
     const char *const *labels; /* "key=value" of the Node object, NULL-terminated, or NULL */
+    yyjson_val *taints;        /* of the Node object when it is made; or NULL */
     const char *os_image, *kernel, *architecture;
     /* How long others may take it for alive without a word; it renews four times in that. 0: as
      * usual. */

@@ -14,6 +14,7 @@ struct unit_found { /* what an earlier supervisor left of one container */
     bool has_ended;
     int exit_code;
     bool is_oom;
+    bool is_ready; /* it has said so since */
     time_ms at;
 };
 
@@ -114,7 +115,8 @@ void podadopt_all(struct runner *runner);
 void podadopt_pod(struct runner *runner, struct rpod *pod, const struct start_pod_spec *spec);
 /* Was it begun in an earlier life? */
 bool podadopt_is_begun(const struct runner *runner, const struct rpod *pod);
-/* A unit of a pod that is not in the engine yet has ended. */
+/* A unit of a pod that is not in the engine yet has said that it is ready; has ended. */
+void podadopt_ready(struct runner *runner, const struct runtime_unit *unit);
 void podadopt_ended(struct runner *runner, const struct runtime_event *event);
 void podadopt_tidy(struct runner *runner, const char *uid); /* nothing of it is wanted any more */
 void podadopt_strays(struct runner *runner);                /* the same, of all that nobody knows */

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""muster simulate: scenarios in virtual time, told as lines of JSON."""
+
+import json
+import subprocess
+import sys
+
+from muster_test import Cases, contains, equal, fail, muster_path
+
+cases = Cases()
+
+NODES = "nodes:\n  - {name: n, count: 2, capacity: {cpu: 4, memory: 16Gi, example.com/gpu: 4}}\n"
+
+
+def job(name, pods, start="5s", run="10m", more=""):
+    return (f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}}}, spec: {{"
+            f"completionMode: Indexed, parallelism: {pods}, completions: {pods}, {more} template: {{"
+            f"metadata: {{annotations: {{sim.muster.dev/start: {start}, sim.muster.dev/run: {run}}}}},"
+            "spec: {restartPolicy: Never, containers: [{name: worker, image: x, "
+            "resources: {requests: {cpu: 1}}}]}}}}")
+
+
+def scenario(body, seed=1, until="2h"):
+    text = body.replace("\n", "\n  ")
+    return ("apiVersion: muster.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n"
+            f"  seed: {seed}\n  until: {until}\n  {text}\n")
+
+
+def run(*args, stdin=None, code=0):
+    done = subprocess.run([muster_path(), "simulate", *args], input=stdin, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    equal(done.returncode, code, f"exit code ({done.stderr})")
+    return done
+
+
+def play(text, code=0):
+    """The lines and the end."""
+    done = run("-", "-o", "jsonl", stdin=text, code=code)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    equal(lines[-1]["type"], "End", "last line")
+    return lines[:-1], lines[-1], done.stderr
+
+
+def find(lines, **wanted):
+    return [line for line in lines if all(line.get(k) == v for k, v in wanted.items())]
+
+
+def times(lines, **wanted):
+    return [line["ms"] for line in find(lines, **wanted)]
+
+
+@cases
+def a_job_runs_to_its_end_at_exact_times(_):
+    lines, end, _ = play(scenario(NODES + "events:\n- {at: 30s, create: " + job("a", 2) + "}"))
+    equal(times(lines, kind="Job", name="a", type="Created"), [30000], "created")
+    equal(times(lines, kind="Pod", type="Container", state="starting"), [30000] * 2, "starting")
+    equal(times(lines, kind="Pod", type="Container", state="ready"), [35000] * 2, "ready")
+    equal(times(lines, kind="Pod", type="Phase", phase="Succeeded"), [635000] * 2, "over")
+    equal(times(lines, kind="Job", type="Condition", condition="Complete", status="True"), [635000],
+          "complete")
+    equal(end["ms"], 635000, "it ends when nothing can happen any more")
+    kinds = {obj["kind"] for obj in end["objects"]}
+    equal({"Job", "Pod", "Node", "Namespace", "Lease"} <= kinds, True, f"kinds at the end {kinds}")
+    equal(lines, sorted(lines, key=lambda line: line["ms"]), "order of time")
+
+
+@cases
+def the_same_seed_is_the_same_run(_):
+    body = NODES + "events:\n- {at: 1s, create: " + job("a", 3) + "}\n- {at: 1m, controller: restart}"
+    first = run("-", stdin=scenario(body), code=0).stdout
+    equal(run("-", stdin=scenario(body)).stdout == first, True, "same bytes")
+    equal(run("-", stdin=scenario(body, seed=2)).stdout == first, False, "another seed, other names")
+    equal(run("-", "--seed", "2", stdin=scenario(body)).stdout ==
+          run("-", stdin=scenario(body, seed=2)).stdout, True, "--seed is the scenario's seed")
+
+
+@cases
+def a_restart_of_the_control_plane_changes_no_time(_):
+    body = NODES + "events:\n- {at: 0s, create: " + job("a", 2) + "}"
+    kills = "".join(f"\n- {{at: {at}, controller: restart}}" for at in ("0s", "4999ms", "6s", "601s"))
+    def story(text):
+        lines, end, _ = play(scenario(text))
+        return [(line["ms"], line["type"], line.get("state"), line.get("condition"))
+                for line in lines if line["kind"] in ("Job", "Pod")], end["ms"]
+    equal(sorted(map(str, story(body + kills)[0])), sorted(map(str, story(body)[0])), "lines")
+    lines, _, _ = play(scenario(body + "\n- {at: 5s, controller: restart}"))
+    equal(len(find(lines, type="Container", state="ready")), 2, "ready, though nobody heard it")
+
+
+@cases
+def a_node_falls_silent_and_comes_back(_):
+    lines, end, _ = play(scenario(
+        NODES + "events:\n- {at: 0s, create: " + job("a", 2, run="1h") + "}\n"
+        "- {at: 60s, node: n-1, state: Unreachable}\n- {at: 200s, node: n-1, state: Ready}"))
+    ready = find(lines, kind="Node", name="n-1", type="Condition", condition="Ready")
+    equal([(line["ms"], line["status"]) for line in ready],
+          [(0, "True"), (100000, "Unknown"), (200000, "True")], "what is said of the node")
+    equal(times(lines, kind="Job", type="Condition", condition="Complete"), [3605000], "complete")
+    equal(end["ms"], 3605000, "end")
+
+
+@cases
+def a_node_that_is_gone_takes_its_pods_along(_):
+    lines, _, _ = play(scenario(
+        NODES + "events:\n- {at: 0s, create: " + job("a", 6, run="1h") + "}\n"
+        "- {at: 60s, node: n-1, state: Gone}\n- {at: 90s, node: n-0, state: Cordoned}"))
+    equal(times(lines, kind="Node", name="n-1", type="Deleted"), [60000], "the node")
+    lost = find(lines, kind="Pod", type="Phase", phase="Failed")
+    equal({line["ms"] for line in lost}, {100000}, "its pods")
+    equal(times(lines, kind="Node", name="n-0", type="Field", path="spec.unschedulable", value=True),
+          [90000], "cordoned")
+
+
+@cases
+def a_container_ends_by_the_script(_):
+    body = NODES + "events:\n- {at: 0s, create: " + job("a", 2, run="1h") + "}\n"
+    for name in ("default/job-a-0", "default/a-0", "default/a-1"):
+        lines, _, _ = play(scenario(body + f"- {{at: 70s, pod: {name}, container: worker, exit: 3}}"))
+        failed = find(lines, kind="Pod", type="Phase", phase="Failed")
+        equal([line["ms"] for line in failed], [70000], name)
+        equal(failed[0]["name"].startswith("a-1-" if name.endswith("1") else "a-0-"), True, name)
+
+
+@cases
+def what_cannot_be_done_is_told_with_its_place(_):
+    body = NODES + "events:\n- {at: 0s, create: " + job("a", 1, run="1m") + "}\n"
+    _, _, told = play(scenario(body + "- {at: 70s, pod: default/b-0, exit: 3}"), code=1)
+    contains(told, "-:11:5: spec.events[1]: there is no pod default/b-0", "hint: ")
+    _, _, told = play(scenario(body + "- {at: 30s, pod: default/b-0, exit: 3}"), code=1)
+    contains(told, "there are: a-0-")
+    _, _, told = play(scenario(body + "- {at: 70s, node: m, state: Gone}"), code=1)
+    contains(told, "spec.events[1]: there is no node m", "n-0, n-1")
+    _, _, told = play(scenario(
+        body + "- {at: 1s, delete: {apiVersion: batch/v1, kind: Job, name: x}}"), code=1)
+    contains(told, 'spec.events[1]: jobs.batch "x" not found')
+
+
+@cases
+def mistakes_are_found_before_anything_runs(_):
+    text = scenario("nodse: []\nevents:\n- {at: 1s, create: {apiVersion: v1, kind: Pdo}}\n"
+                    "- {at: 1s, node: n, state: Away}\n- {at: x, controller: restart, pod: a/b}")
+    told = run("-", stdin=text, code=1).stderr
+    contains(told, '-:7:3: spec.nodse: unknown field', 'did you mean "nodes"?', '"Pod"',
+             "spec.events[1].state: Unsupported value", "spec.events[2].at: Invalid value",
+             "spec.events[2]")
+    told = run("-", stdin=scenario("") + "---\n" + scenario(""), code=1).stderr
+    contains(told, "there is a second Scenario")
+    told = run("-", stdin=scenario("configuration: {waitForPodsReady: {timeout: -1s}}"), code=1).stderr
+    contains(told, "spec.configuration.waitForPodsReady.timeout")
+
+
+@cases
+def without_a_scenario_there_is_one_node(_):
+    done = run("-", "-o", "jsonl", stdin=job("a", 1))
+    contains(done.stderr, "no Scenario")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    equal(lines[-1]["ms"], 605000, "end")
+
+
+if __name__ == "__main__":
+    sys.exit(cases.main())
