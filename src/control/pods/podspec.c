@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From a Pod object, which was validated, to what the start engine wants to know. */
+#include "control/pods/companion.h"
 #include "control/pods/runner_internal.h"
 #include "model/podnotes.h"
 #include <string.h>
@@ -147,6 +148,9 @@ static void read_container(struct reading *reading, size_t i, struct start_conta
     out->has_pre_stop = json_at(container, "lifecycle.preStop") != NULL;
     out->policy = policy;
     out->start_timeout_ms = start_timeout(container);
+    out->awaits_others = companion_is(container) && json_at(container, "startupProbe") != NULL;
+    if (out->awaits_others && out->start_timeout_ms == START_TIMEOUT_USUAL)
+        out->start_timeout_ms = 0; /* the barrier may take as long as the slowest member */
     read_rules(reading->arena, json_at(container, "restartPolicyRules"), out);
     read_needs(reading, container, out);
     read_probe(json_at(container, "startupProbe"), &out->probes[PROBE_STARTUP]);

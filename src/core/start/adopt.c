@@ -18,14 +18,14 @@ static void place(struct start_ct *ct, enum container_state state)
 static void place_running(struct start_ct *ct, const struct start_adopted *was)
 {
     struct start *start = ct->pod->start;
-    bool is_started = was->was_started || !start_takes_slot(ct);
+    bool is_started = was->was_started || !start_has_sign(ct);
     place(ct, is_started ? CT_READY : CT_STARTING);
     ct->is_running = true;
     ct->ready_at = is_started ? ct->started_at : 0;
-    if (!is_started) {
+    if (!is_started && start_takes_slot(ct))
         gate_started(start->gate, true, start->now);
+    if (!is_started)
         start_ct_arm_timeout(ct); /* anew: nobody watched it meanwhile */
-    }
     start_ct_begin_probes(ct);
     /* Kept until the probe says otherwise, or a restart of the supervisor would look like an
      * outage. */

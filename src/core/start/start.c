@@ -6,7 +6,7 @@
  *    the throttle.
  * 2. One timer for each container and each pod, all in one heap: the earliest thing it waits for.
  * 3. A container is in a line exactly while it is pending, and holds a slot exactly while it is
- *    starting and has some sign of readiness to show (start_takes_slot).
+ *    starting and has some sign of readiness to show that depends on itself (start_takes_slot).
  * 4. Time never runs backwards in here. */
 #include "core/start/start_internal.h"
 #include <assert.h>
@@ -183,12 +183,17 @@ bool start_is_steady(const struct start *start)
 
 /* ---- from pending to starting ---- */
 
-bool start_takes_slot(const struct start_ct *ct)
+bool start_has_sign(const struct start_ct *ct)
 {
     bool has_sign = ct->spec.has_notify;
     for (int kind = 0; kind < PROBE_KINDS; kind++)
         has_sign = has_sign || ct->spec.probes[kind].is_set;
     return has_sign;
+}
+
+bool start_takes_slot(const struct start_ct *ct)
+{
+    return start_has_sign(ct) && !ct->spec.awaits_others;
 }
 
 static struct start_ct *ct_of(struct line_item *item)

@@ -32,7 +32,10 @@ struct start_container_spec {
     bool has_image;
     bool has_notify;   /* READY=1 is awaited when there is no probe */
     bool has_pre_stop; /* told to end: the host runs the hook first */
-    bool is_critical;  /* unused by the engine; kept for the host */
+    /* It gets ready when others on this node have started, so it must not keep their slots: an
+     * agent at its barrier. */
+    bool awaits_others;
+    bool is_critical; /* unused by the engine; kept for the host */
     enum start_policy policy;
     const struct start_rule *rules;
     size_t n_rules;

@@ -115,6 +115,7 @@ struct start {
 struct start_effect *start_effect(struct start_ct *ct, enum start_effect_type type);
 void start_pod_effect(struct start_pod *pod, enum start_effect_type type);
 void start_settle(struct start *start);
+bool start_has_sign(const struct start_ct *ct); /* of readiness; else it is ready at once */
 bool start_takes_slot(const struct start_ct *ct);
 void start_arm(struct start *start, struct start_timer *timer, time_ms at);
 
