@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from muster_test import Cases, contains, equal
+from muster_test import Cases, contains, equal, fail
 from objects import configmap, lease, node, pod, server_world
 
 cases = Cases()
@@ -167,6 +167,98 @@ def an_agent_reads_its_own_jobset(world):
                 ("GET", sets + "/x", None), ("GET", sets, None), ("DELETE", sets + "/w", None),
                 ("PATCH", sets + "/w", status), ("PATCH", sets + "/w/status", status)):
             api.refused(403, method, path, body, MERGE if method == "PATCH" else None)
+
+
+def resources(api):
+    """Everything that discovery tells of: (path of the group version, entry)."""
+    found = [("/api/v1", one) for one in api.get("/api/v1")["resources"]]
+    for group in api.get("/apis")["groups"]:
+        for version in group["versions"]:
+            path = "/apis/" + version["groupVersion"]
+            found += [(path, one) for one in api.get(path)["resources"]]
+    return found
+
+
+def addresses(root, one, ns):
+    """The collection and one object of a resource; a sub-resource has only the latter."""
+    plural, _, sub = one["name"].partition("/")
+    spaces = [f"/namespaces/{ns}", "/namespaces/default"] if one["namespaced"] else [""]
+    for space in spaces:
+        for name in ("w-0", "w-1", "w", "x"):
+            yield f"{root}{space}/{plural}/{name}" + (f"/{sub}" if sub else ""), plural, sub, name, space
+        if not sub:
+            yield f"{root}{space}/{plural}", plural, sub, None, space
+
+
+def may(method, plural, sub, name, own):
+    """What the document's role and admission policy leave to an agent, for its own namespace."""
+    if not own or sub:
+        return False
+    if plural == "jobsets":
+        return method == "GET" and name == "w"
+    return plural == "pods" and method in ("GET", "PATCH") and name == "w-0"
+
+
+@cases
+def an_agent_may_do_nothing_else_with_any_kind(world):
+    ns = world.new_namespace()
+    for name in ("w-0", "w-1"):
+        world.api.ok("POST", f"/api/v1/namespaces/{ns}/pods", pod(name, namespace=ns))
+    sets = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{ns}/jobsets"
+    for name in ("w", "x"):
+        world.api.ok("POST", sets, {"metadata": {"name": name}})
+    tried = 0
+    with as_role(world, "--role", "agent", "--namespace", ns, "--jobset", "w", "--pod", "w-0") as api:
+        for root, one in resources(world.api):
+            for path, plural, sub, name, space in addresses(root, one, ns):
+                for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+                    if may(method, plural, sub, name, space.endswith(ns)):
+                        continue
+                    if (method == "POST") == (name is not None and not sub):
+                        continue  # objects are not posted to, collections are neither put nor patched
+                    body = None if method in ("GET", "DELETE") else "{}"
+                    answer = api.call(method, path, body, MERGE if method == "PATCH" else None)
+                    if answer.status not in (403, 405):
+                        fail(f"{method} {path}: {answer.status} {answer.text[:200]}")
+                    tried += answer.status == 403
+        if tried < 500:
+            fail(f"only {tried} refusals: does discovery tell of everything?")
+    equal(len(world.api.get(f"/api/v1/namespaces/{ns}/pods")["items"]), 2, "pods")
+
+
+@cases
+def an_agent_may_not_change_any_other_field_of_its_pod(world):
+    ns = world.new_namespace()
+    path = f"/api/v1/namespaces/{ns}/pods/w-0"
+    body = pod("w-0", namespace=ns, labels={"a": "b"}, annotations={"keep": "this"})
+    before = world.api.ok("POST", f"/api/v1/namespaces/{ns}/pods", body)
+    changes = [{"metadata": {"labels": {"a": None}}}, {"metadata": {"labels": {"c": "d"}}},
+               {"metadata": {"annotations": None}}, {"metadata": {"annotations": {"keep": None}}},
+               {"metadata": {"annotations": {"keep": "that", EPOCH: "1"}}},
+               {"metadata": {"finalizers": ["a.b/c"]}},
+               {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n",
+                                                  "uid": "u"}]}},
+               {"spec": {"activeDeadlineSeconds": 1}}, {"spec": {"nodeName": "n"}},
+               {"spec": {"tolerations": [{"operator": "Exists"}]}},
+               {"spec": {"containers": [{"name": "main", "image": "other"}]}}]
+    with as_role(world, "--role", "agent", "--namespace", ns, "--jobset", "w", "--pod", "w-0") as api:
+        for change in changes:
+            answer = api.call("PATCH", path, json.dumps(change), MERGE)
+            if answer.status not in (403, 422):  # what nobody may do is told first
+                fail(f"{change}: {answer.status} {answer.text[:200]}")
+        for operation in ({"op": "remove", "path": "/metadata/labels/a"},
+                          {"op": "add", "path": "/metadata/annotations/x", "value": "y"},
+                          {"op": "replace", "path": "/metadata/annotations", "value": {EPOCH: "1"}}):
+            api.refused(403, "PATCH", path, json.dumps([operation]),
+                        {"Content-Type": "application/json-patch+json"})
+        # Status is not changed by a patch of the pod: it is as if it had not been said.
+        api.ok("PATCH", path, json.dumps({"status": {"phase": "Failed"}}), MERGE)
+        equal(world.api.get(path), before, "the pod")
+        api.ok("PATCH", path, json.dumps({"metadata": {"uid": before["metadata"]["uid"],
+                                                       "annotations": {EPOCH: "1"}}}), MERGE)
+        equal(api.call("PATCH", path, json.dumps({"metadata": {"uid": "other",
+              "annotations": {EPOCH: "2"}}}), MERGE).status, 409, "the uid of another pod")
+        equal(api.get(path)["metadata"]["annotations"], {"keep": "this", EPOCH: "1"}, "annotations")
 
 
 @cases
