@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* JobSets whose Jobs the test plays; numbers are those of the list of cases. */
+#include "core/recover/epoch.h"
 #include "jobset_kit.h"
 
 static const struct controller *const SETS[] = {&CONTROLLER_JOBSET, NULL};
@@ -132,6 +133,401 @@ static void test_58_jobs_of_others(void **state)
     sim_free(sim);
 }
 
+/* ---- failure ---- */
+
+static void test_40_53_55_56_restart_and_fail(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B FAILURE("'maxRestarts':1"));
+    kit_job_done(sim, "s-b-1"); /* 56: also what has succeeded is made anew */
+    kit_job_failed(sim, "s-b-0", "BackoffLimitExceeded", "m");
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 1/1 RestartingJobSet(DefaultFailurePolicy)");
+    expect_jobs(sim, "s-a-0@0- s-b-0@0- s-b-1@0- s-b-2@0-");
+    assert_string_equal(kit_condition(sim, "RestartingJobSet", "message"),
+                        "restart 1 of 1: Job s-b-0 failed, all Jobs are made anew");
+    kit_bury(sim, "s-a-0"); /* 53: each as soon as its own predecessor is gone */
+    expect_jobs(sim, "s-a-0@1 s-b-0@0- s-b-1@0- s-b-2@0-");
+    kit_bury(sim, NULL);
+    expect_jobs(sim, FOUR("1"));
+    assert_int_equal(kit_events(sim, "Restarting"), 1);
+    kit_job_failed(sim, "s-b-2", "BackoffLimitExceeded", "m");
+    expect(sim, "a 0/0/0/0/0 b 0/0/1/0/0 1/1 Failed(ReachedMaxRestarts)");
+    assert_string_equal(kit_condition(sim, "Failed", "message"),
+                        "jobset failed due to reaching max number of restarts (first failed job: "
+                        "s-b-2)");
+    assert_string_equal(kit_condition(sim, "RestartingJobSet", "reason"), "JobSetFailed");
+    expect_jobs(sim, "s-a-0@1- s-b-0@1- s-b-1@1- s-b-2@1");
+    assert_string_equal(json_str_at(kit_set(sim)->root, "status.terminalState"), "Failed");
+    assert_int_equal(kit_events(sim, "ReachedMaxRestarts"), 1);
+    sim_free(sim);
+}
+
+static void test_failure_without_a_policy(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B);
+    kit_job_failed(sim, "s-b-0", "BackoffLimitExceeded", "m");
+    expect(sim, "a 0/0/0/0/0 b 0/0/1/0/0 0/0 Failed(FailedJobs)");
+    sim_free(sim);
+}
+
+static void test_54_blocking_recreate(void **state)
+{
+    (void)state;
+    struct sim *sim =
+        open_set(A_AND_3_B FAILURE("'maxRestarts':1,'restartStrategy':'BlockingRecreate'"));
+    kit_job_failed(sim, "s-b-0", "BackoffLimitExceeded", "m");
+    kit_bury(sim, "s-a-0");
+    kit_bury(sim, "s-b-0");
+    kit_bury(sim, "s-b-1");
+    expect_jobs(sim, "s-b-2@0-");
+    kit_bury(sim, "s-b-2");
+    expect_jobs(sim, FOUR("1"));
+    sim_free(sim);
+}
+
+static void test_52_restarting_ends_when_all_are_ready(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B RULES("{'name':'Rule1','action':'RestartJobSet'}"));
+    kit_job_failed(sim, "s-b-0", "BackoffLimitExceeded", "m");
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 1/1 RestartingJobSet(FailurePolicy_Rule1)");
+    kit_bury(sim, NULL);
+    static const char *const JOBS[] = {"s-a-0", "s-b-0", "s-b-1", "s-b-2"};
+    for (size_t i = 0; i < ARRAY_LEN(JOBS); i++) {
+        assert_string_equal(kit_condition(sim, "RestartingJobSet", "status"), "True");
+        kit_job_active(sim, JOBS[i], 1, 1);
+    }
+    expect(sim, "a 1/0/0/1/0 b 3/0/0/3/0 1/1");
+    assert_string_equal(kit_condition(sim, "RestartingJobSet", "reason"), "JobsReady");
+    assert_int_equal(kit_events(sim, "Restarted"), 1);
+    sim_free(sim);
+}
+
+struct rule_row {
+    const char *rules, *message, *want;
+};
+
+static void test_41_to_47_rules(void **state)
+{
+    (void)state;
+    static const char FAILED[] =
+        "a 0/0/0/0/0 b 0/0/1/0/0 0/0 Failed(FailJobSetFailurePolicyAction)";
+    static const char RESTARTED[] =
+        "a 0/0/0/0/0 b 0/0/0/0/0 1/1 RestartingJobSet(DefaultFailurePolicy)";
+#define REASON ",'onJobFailureReasons':['PodFailurePolicy']"
+    static const struct rule_row ROWS[] = {
+        {"{'action':'FailJobSet'}", "m", FAILED}, /* 41 */
+        {"{'action':'FailJobSet','onJobFailureReasons':['DeadlineExceeded']}", "m", RESTARTED},
+        {"{'action':'FailJobSet'" REASON "}", "m", FAILED},
+        {"{'action':'FailJobSet','targetReplicatedJobs':['a']}", "m", RESTARTED},
+        {"{'action':'FailJobSet','targetReplicatedJobs':['a','b']}", "m", FAILED},
+        {"{'action':'FailJobSet'" REASON ",'onJobFailureMessagePatterns':['some message']}",
+         "some other message", RESTARTED}, /* 43 */
+        {"{'action':'FailJobSet'" REASON ",'onJobFailureMessagePatterns':['x','some m.ssage']}",
+         "there is some message here", FAILED}, /* 44 */
+        {"{'action':'RestartJobSetAndIgnoreMaxRestarts'}", "m",
+         "a 0/0/0/0/0 b 0/0/0/0/0 1/0 RestartingJobSet(FailurePolicy_failurePolicyRule0)"},
+        {"{'action':'FailJobSet'},{'action':'RestartJobSet'}", "m", FAILED}, /* 47 */
+        {"{'action':'RestartJobSet'},{'action':'FailJobSet'}", "m",
+         "a 0/0/0/0/0 b 0/0/0/0/0 1/1 RestartingJobSet(FailurePolicy_failurePolicyRule0)"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        scoped_free char *spec =
+            mem_printf(A_AND_3_B ",'failurePolicy':{'maxRestarts':1,'rules':[%s]}", ROWS[i].rules);
+        struct sim *sim = open_set(spec);
+        kit_job_failed(sim, "s-b-1", "PodFailurePolicy", ROWS[i].message);
+        kit_expect(sim, ROWS[i].want, (int)i);
+        sim_free(sim);
+    }
+}
+
+static void test_45_46_ignored_restarts_and_a_last_rule(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(
+        A_AND_3_B FAILURE("'maxRestarts':0,'rules':[{'action':'RestartJobSetAndIgnoreMaxRestarts',"
+                          "'targetReplicatedJobs':['b']},{'action':'FailJobSet'}]"));
+    for (int i = 0; i < 3; i++) {
+        kit_job_failed(sim, "s-b-0", "BackoffLimitExceeded", "m");
+        kit_bury(sim, NULL);
+    }
+    expect_jobs(sim, FOUR("3"));
+    kit_job_failed(sim, "s-a-0", "BackoffLimitExceeded", "m");
+    expect(sim, "a 0/0/1/0/0 b 0/0/0/0/0 3/0 Failed(FailJobSetFailurePolicyAction)");
+    sim_free(sim);
+}
+
+static void restarts_of(struct sim *sim, size_t role, struct str *out)
+{
+    yyjson_val *list = json_at(kit_set(sim)->root, "status.replicatedJobsStatus");
+    yyjson_val *item = yyjson_arr_get(list, role);
+    json_write_val(yyjson_obj_get(item, "jobRestarts"), out);
+    str_addc(out, ' ');
+    yyjson_val *counted = yyjson_obj_get(item, "jobRestartsCountTowardsMax");
+    if (counted != NULL)
+        json_write_val(counted, out);
+}
+
+static void test_49_50_51_restart_of_one_job(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B RULES(
+        "{'action':'RestartJobAndIgnoreMaxRestarts','onJobFailureReasons':['PodFailurePolicy']},"
+        "{'action':'RestartJob'}"));
+    kit_job_failed(sim, "s-b-1", "PodFailurePolicy", "m"); /* 50 */
+    expect_jobs(sim, "s-a-0@0 s-b-0@0 s-b-1@0- s-b-2@0");
+    scoped_str is = {0};
+    restarts_of(sim, 1, &is);
+    assert_string_equal(str_text(&is), "[0,1] ");
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 0/0 RestartingJobSet(FailurePolicy_failurePolicyRule0)");
+    kit_bury(sim, NULL);
+    expect_jobs(sim, FOUR("0"));
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", "s-b-1");
+    assert_string_equal(kit_label(job, "job-restart-attempt"), "1");
+    kit_job_failed(sim, "s-b-1", "BackoffLimitExceeded", "m"); /* 49 */
+    str_clear(&is);
+    restarts_of(sim, 1, &is);
+    assert_string_equal(str_text(&is), "[0,2] [0,1]");
+    kit_bury(sim, NULL);
+    kit_job_failed(sim, "s-a-0", "BackoffLimitExceeded", "m"); /* 51: one budget for all */
+    expect(sim, "a 0/0/1/0/0 b 0/0/0/0/0 0/0 Failed(ReachedMaxRestarts)");
+    sim_free(sim);
+}
+
+static void test_55_the_first_to_fail_is_named(void **state)
+{
+    (void)state;
+    struct sim *sim = kit_open(SETS);
+    kit_create(sim, "s",
+               A_AND_3_B
+               ",'suspend':true,'managedBy':'jobset.sigs.k8s.io/jobset-controller'" FAILURE(
+                   "'rules':[{'action':'FailJobSet'}]"));
+    static const char *const TIMES[][2] = {{"s-b-0", "2026-01-01T00:00:09Z"},
+                                           {"s-b-2", "2026-01-01T00:00:05Z"}};
+    for (size_t i = 0; i < 2; i++) {
+        scoped_free char *body =
+            mem_printf("{'status':{'conditions':[{'type':'Failed','status':'True','reason':'x',"
+                       "'lastTransitionTime':'%s'}]}}",
+                       TIMES[i][1]);
+        struct write *write = stage_write(WRITE_PATCH, &KIND_JOB, "default", TIMES[i][0], body);
+        write->sub = SUB_STATUS;
+        sim_submit(sim, write); /* both before the controller has a look */
+    }
+    stage_run(sim, SECOND);
+    assert_non_null(strstr(kit_condition(sim, "Failed", "message"), "first failed job: s-b-2"));
+    sim_free(sim);
+}
+
+/* ---- order ---- */
+
+static void test_59_60_61_in_order(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(
+        A_AND_3_B ",'startupPolicy':{'startupPolicyOrder':'InOrder'}" FAILURE("'maxRestarts':1"));
+    expect_jobs(sim, "s-a-0@0");
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 0/0 "
+                "StartupPolicyInProgress(InOrderStartupPolicyInProgress)");
+    kit_job_active(sim, "s-a-0", 1, 1);
+    expect_jobs(sim, FOUR("0"));
+    kit_job_active(sim, "s-b-0", 1, 1);
+    kit_job_active(sim, "s-b-1", 1, 1);
+    kit_job_done(sim, "s-b-2");
+    expect(sim, "a 1/0/0/1/0 b 2/1/0/2/0 0/0 "
+                "StartupPolicyCompleted(InOrderStartupPolicyCompleted)");
+    kit_job_active(sim, "s-a-0", 1, 0); /* and stays so */
+    expect(sim, "a 0/0/0/1/0 b 2/1/0/2/0 0/0 "
+                "StartupPolicyCompleted(InOrderStartupPolicyCompleted)");
+    kit_job_failed(sim, "s-b-0", "BackoffLimitExceeded", "m"); /* 61: all over again */
+    kit_bury(sim, NULL);
+    expect_jobs(sim, "s-a-0@1");
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 1/1 "
+                "StartupPolicyInProgress(InOrderStartupPolicyInProgress) "
+                "RestartingJobSet(DefaultFailurePolicy)");
+    kit_job_active(sim, "s-a-0", 1, 1);
+    expect_jobs(sim, FOUR("1"));
+    sim_free(sim);
+}
+
+static void test_65_66_depends_on(void **state)
+{
+    (void)state;
+    struct sim *sim =
+        open_set("'replicatedJobs':[" ROLE("a", "", "") "," ROLE("b", ",'replicas':2", "") "," ROLE(
+            "c", ",'dependsOn':[{'name':'a','status':'Complete'},{'name':'b','status':'Ready'}]",
+            "") "]");
+    expect_jobs(sim, "s-a-0@0 s-b-0@0 s-b-1@0");
+    kit_job_active(sim, "s-b-0", 1, 1);
+    kit_job_active(sim, "s-b-1", 1, 1);
+    kit_job_active(sim, "s-a-0", 1, 1);
+    expect_jobs(sim, "s-a-0@0 s-b-0@0 s-b-1@0");
+    kit_job_active(sim, "s-b-1", 1, 0);
+    kit_job_done(sim, "s-a-0");
+    expect_jobs(sim, "s-a-0@0 s-b-0@0 s-b-1@0");
+    kit_job_active(sim, "s-b-1", 1, 1);
+    expect_jobs(sim, "s-a-0@0 s-b-0@0 s-b-1@0 s-c-0@0");
+    sim_free(sim);
+}
+
+static void test_62_67_when_jobs_are_ready(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *size, *status;
+        int ready;
+    } ROWS[] = {
+        {"'parallelism':1,'completions':2,", "'active':1,'ready':1,'succeeded':1", 1},
+        {"'completionMode':'NonIndexed','parallelism':5,", "'active':2,'ready':2,'succeeded':3", 1},
+        {"'parallelism':3,'completions':2,", "'active':1,'ready':1,'succeeded':1", 1},
+        {"'parallelism':2,'completions':3,", "'active':2,'ready':2,'succeeded':1", 1},
+        {"'parallelism':4,'completions':5,", "'active':2,'ready':2,'succeeded':1", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        scoped_free char *spec = mem_printf(
+            "'replicatedJobs':[{'name':'a','template':{'spec':{%s" POD_SPEC "}}}]", ROWS[i].size);
+        struct sim *sim = open_set(spec);
+        kit_job_status(sim, "s-a-0", ROWS[i].status);
+        scoped_free char *want = mem_printf("a %d/0/0/1/0 0/0", ROWS[i].ready);
+        kit_expect(sim, want, (int)i);
+        sim_free(sim);
+    }
+}
+
+/* ---- success ---- */
+
+static void test_64_success_policies(void **state)
+{
+    (void)state;
+    struct sim *sim =
+        open_set(A_AND_3_B ",'successPolicy':{'operator':'All','targetReplicatedJobs':['b']}");
+    kit_job_done(sim, "s-a-0");
+    kit_job_done(sim, "s-b-0");
+    kit_job_done(sim, "s-b-1");
+    expect(sim, "a 0/1/0/0/0 b 0/2/0/0/0 0/0");
+    kit_job_done(sim, "s-b-2");
+    expect(sim, "a 0/1/0/0/0 b 0/3/0/0/0 0/0 Completed(AllJobsCompleted)");
+    sim_free(sim);
+    sim = open_set(A_AND_3_B ",'successPolicy':{'operator':'Any','targetReplicatedJobs':['b']}");
+    kit_job_done(sim, "s-a-0");
+    expect(sim, "a 0/1/0/0/0 b 0/0/0/0/0 0/0");
+    kit_job_active(sim, "s-b-0", 1, 1);
+    kit_job_done(sim, "s-b-1");
+    expect(sim, "a 0/1/0/0/0 b 0/1/0/0/0 0/0 Completed(AllJobsCompleted)");
+    expect_jobs(sim, "s-a-0@0 s-b-0@0- s-b-1@0 s-b-2@0-"); /* what is left is removed */
+    sim_free(sim);
+}
+
+/* ---- the rest of a life ---- */
+
+static bool is_suspended(struct sim *sim, const char *job)
+{
+    const struct obj *obj = stage_get(sim, &KIND_JOB, "default", job);
+    return yyjson_get_bool(json_at(obj->root, "spec.suspend"));
+}
+
+static void test_63_77_suspend_and_resume(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B ",'suspend':true");
+    expect(sim, "a 0/0/0/0/1 b 0/0/0/0/3 0/0 Suspended(SuspendedJobs)");
+    assert_true(is_suspended(sim, "s-a-0"));
+    stage_do(sim,
+             stage_write(
+                 WRITE_PATCH, &KIND_JOBSET, "default", "s",
+                 "{'spec':{'replicatedJobs':[" ROLE(
+                     "a", "",
+                     "") ",{'name':'b',"
+                         "'replicas':3,'groupName':'default','template':{'spec':{"
+                         "'completionMode':'Indexed','template':{'metadata':{'labels':{'x':'y'}},"
+                         "'spec':{'restartPolicy':'OnFailure','nodeSelector':{'zone':'1'},"
+                         "'containers':[{'name':'c','image':'i'}]}}}}}]}}"));
+    kit_patch_set(sim, "{'spec':{'suspend':false}}");
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 0/0");
+    assert_string_equal(kit_condition(sim, "Suspended", "reason"), "ResumeJobs");
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", "s-b-2");
+    assert_false(is_suspended(sim, "s-b-2"));
+    assert_string_equal(json_str_at(job->root, "spec.template.spec.nodeSelector.zone"), "1");
+    assert_string_equal(json_str_at(job->root, "spec.template.metadata.labels.x"), "y");
+    kit_patch_set(sim, "{'spec':{'suspend':true}}");
+    expect(sim, "a 0/0/0/0/1 b 0/0/0/0/3 0/0 Suspended(SuspendedJobs)");
+    assert_int_equal(kit_events(sim, "SuspendedJobs"), 2);
+    assert_int_equal(kit_events(sim, "ResumeJobs"), 1);
+    sim_free(sim);
+}
+
+static void test_68_69_time_to_live(void **state)
+{
+    (void)state;
+    struct sim *sim = kit_open(SETS);
+    kit_create(sim, "s",
+               A_AND_3_B ",'ttlSecondsAfterFinished':5,'successPolicy':{'operator':'Any'}");
+    stage_run(sim, 20 * SECOND); /* not while it runs */
+    kit_job_done(sim, "s-a-0");
+    stage_run(sim, 2 * SECOND);
+    assert_int_equal(kit_set(sim)->meta.deleted, 0);
+    stage_run(sim, 4 * SECOND);
+    assert_true(kit_set(sim)->meta.deleted != 0);
+    sim_free(sim);
+}
+
+static void test_80_managed_by_another(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B ",'managedBy':'example.com/other'");
+    expect_jobs(sim, "");
+    sim_free(sim);
+}
+
+static void test_81_nothing_to_do(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set("'replicatedJobs':[]");
+    expect(sim, "0/0");
+    sim_free(sim);
+}
+
+static void test_restart_on_demand(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B);
+#define REQUEST(v) "{'metadata':{'annotations':{'" RESTART_REQUEST_NOTE "':'" v "'}}}"
+    kit_patch_set(sim, REQUEST("one"));
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 1/0 RestartingJobSet(RestartRequested) "
+                "RestartRequested(Restarted)");
+    kit_bury(sim, NULL);
+    expect_jobs(sim, FOUR("1"));
+    sim_restart_manager(sim);
+    stage_run(sim, SECOND);
+    kit_patch_set(sim, REQUEST("one"));
+    expect_jobs(sim, FOUR("1"));
+    kit_patch_set(sim, REQUEST("two"));
+    kit_bury(sim, NULL);
+    expect_jobs(sim, FOUR("2"));
+    assert_string_equal(kit_condition(sim, "RestartRequested", "message"), "two");
+    sim_free(sim);
+}
+
+/* ---- with everybody ---- */
+
+static void test_all_controllers_and_a_deletion(void **state)
+{
+    (void)state;
+    struct sim *sim = kit_open(SETS_AND_ALL);
+    kit_create(sim, "s", A_AND_3_B FAILURE("'maxRestarts':2"));
+    stage_run(sim, 5 * SECOND);
+    assert_int_equal(cache_count(sim_store(sim)->cache, &KIND_POD), 4);
+    expect(sim, "a 0/0/0/1/0 b 0/0/0/3/0 0/0");
+    const struct obj *pod = cache_first(sim_store(sim)->cache, &KIND_POD, "default");
+    assert_string_equal(kit_label(pod, "jobset-uid"), kit_set(sim)->meta.uid);
+    stage_do(sim, stage_write(WRITE_DELETE, &KIND_JOBSET, "default", "s", NULL));
+    stage_run(sim, 10 * SECOND);
+    assert_int_equal(cache_count(sim_store(sim)->cache, &KIND_JOBSET), 0);
+    assert_int_equal(cache_count(sim_store(sim)->cache, &KIND_JOB), 0);
+    assert_int_equal(cache_count(sim_store(sim)->cache, &KIND_POD), 0);
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,7 +536,24 @@ int main(void)
         cmocka_unit_test(test_runs_to_its_end),
         cmocka_unit_test(test_job_that_is_deleted_comes_back),
         cmocka_unit_test(test_58_jobs_of_others),
+        cmocka_unit_test(test_40_53_55_56_restart_and_fail),
+        cmocka_unit_test(test_failure_without_a_policy),
+        cmocka_unit_test(test_54_blocking_recreate),
+        cmocka_unit_test(test_52_restarting_ends_when_all_are_ready),
+        cmocka_unit_test(test_41_to_47_rules),
+        cmocka_unit_test(test_45_46_ignored_restarts_and_a_last_rule),
+        cmocka_unit_test(test_49_50_51_restart_of_one_job),
+        cmocka_unit_test(test_55_the_first_to_fail_is_named),
+        cmocka_unit_test(test_59_60_61_in_order),
+        cmocka_unit_test(test_65_66_depends_on),
+        cmocka_unit_test(test_62_67_when_jobs_are_ready),
+        cmocka_unit_test(test_64_success_policies),
+        cmocka_unit_test(test_63_77_suspend_and_resume),
+        cmocka_unit_test(test_68_69_time_to_live),
+        cmocka_unit_test(test_80_managed_by_another),
+        cmocka_unit_test(test_81_nothing_to_do),
+        cmocka_unit_test(test_restart_on_demand),
+        cmocka_unit_test(test_all_controllers_and_a_deletion),
     };
-    (void)SETS_AND_ALL;
     return cmocka_run_group_tests_name("jobset", tests, NULL, NULL);
 }
