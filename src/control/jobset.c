@@ -87,7 +87,7 @@ static void map_pod(struct control *control, const struct change *change)
     struct sets *sets = control_state(control);
     struct set_state *state = change->type == CHANGE_DELETED
                                   ? sets_drop_pod(sets, control_world(control)->cache, change->obj)
-                                  : sets_put_pod(sets, change->obj);
+                                  : sets_put_pod(sets, control_world(control)->cache, change->obj);
     static const struct group_budget ANY = {.max = 1};
     if (state != NULL &&
         (group_plan(state->group, &ANY).move != GROUP_WAIT || state->malformed != NULL))
@@ -157,11 +157,16 @@ static void put_suspension(struct set_look *look)
     }
 }
 
-/* A group's Jobs change their size only while nobody runs. */
-static bool may_resize(const struct set_look *look)
+/* Nobody of a group may run, as its status says. Only then it changes its size or loses its pods by
+ * our doing: the pods that come later begin with the next epoch, and must not find the one before
+ * still good, for then they would ask for a restart. */
+static bool has_barrier_down(const struct set_look *look)
 {
     struct set_epochs epochs = set_epochs(look->status);
-    return look->state->group == NULL || epochs.synced <= epochs.deprecated;
+    if (look->state->group == NULL || epochs.synced <= epochs.deprecated)
+        return true;
+    struct group_counts counts = group_counts(look->state->group);
+    return counts.done == counts.places; /* nobody is left who could ask for anything */
 }
 
 static void work(struct set_look *look)
@@ -172,8 +177,9 @@ static void work(struct set_look *look)
         return;
     put_suspension(look);
     look_create_jobs(look);
-    look_suspend_jobs(look);
-    if (may_resize(look))
+    if (!look->is_suspended || has_barrier_down(look))
+        look_suspend_jobs(look);
+    if (has_barrier_down(look))
         look_resize_jobs(look);
     look_start_order(look);
     look_answer_request(look);

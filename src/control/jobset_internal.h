@@ -41,8 +41,13 @@ struct set_job { /* a Job of a JobSet */
     enum set_class class;
     bool is_complete, is_failed, is_deleted;
     bool is_ready, is_active, is_suspended; /* of a live one */
+    bool is_paused;                         /* its controller has seen that it is suspended */
     bool has_other_size;                    /* than the template says */
+    int64_t
+        done_upto; /* a Job that is complete is so for all members, however many are wanted now */
     time_ms failed_at;
+    struct indexes completed; /* as its status says, in the version of that revision */
+    uint64_t completed_in;
 };
 
 struct set_member { /* a pod of a group; it may outlive its Job */
@@ -55,11 +60,12 @@ struct set_member { /* a pod of a group; it may outlive its Job */
 struct role { /* a replicated job */
     char *name, *group;
     int64_t replicas, members; /* members: pods in each Job, as its template says */
+    int64_t most;              /* members that it ever had */
     bool is_sized;             /* the template names their number */
     size_t count[SET_CLASSES];
-    size_t ready, active, suspended, other_size; /* of the live ones */
-    struct indexes free;                         /* indexes without a Job */
-    VEC(int64_t) restarts;                       /* by index: of that Job alone */
+    size_t ready, active, suspended, paused, other_size; /* of the live ones */
+    struct indexes free;                                 /* indexes without a Job */
+    VEC(int64_t) restarts;                               /* by index: of that Job alone */
 };
 
 struct set_state { /* there is one as long as the JobSet is known */
@@ -113,7 +119,7 @@ void sets_drop(struct sets *sets, const char *uid);
 void sets_put_job(struct sets *sets, const struct cache *cache, const struct obj *job);
 void sets_drop_job(struct sets *sets, const char *uid);
 /* The state to which the pod belongs, when what its group should do may have changed; else NULL. */
-struct set_state *sets_put_pod(struct sets *sets, const struct obj *pod);
+struct set_state *sets_put_pod(struct sets *sets, const struct cache *cache, const struct obj *pod);
 struct set_state *sets_drop_pod(struct sets *sets, const struct cache *cache,
                                 const struct obj *pod);
 size_t role_now(const struct role *role); /* Jobs of the present attempt */

@@ -273,6 +273,16 @@ static void add_placement(const struct set_look *look, yyjson_mut_doc *doc, size
     }
 }
 
+/* A Job of a group goes on only after its controller has seen that it should not: until it says so,
+ * it may be about to remove pods that the group would take for its members. */
+static bool may_change(const struct set_look *look, const struct set_job *job)
+{
+    if (job->is_suspended == look->is_suspended)
+        return false;
+    return look->is_suspended ||
+           (look_may_start(look, job->role) && (look->state->group == NULL || job->is_paused));
+}
+
 void look_suspend_jobs(struct set_look *look)
 {
     size_t count = 0, differ = 0;
@@ -285,8 +295,7 @@ void look_suspend_jobs(struct set_look *look)
         return;
     TAILQ_FOREACH(job, &look->state->lists[SET_LIVE], siblings)
     {
-        if (job->is_suspended == look->is_suspended || count == JOBSET_BATCH ||
-            (!look->is_suspended && !look_may_start(look, job->role)))
+        if (count == JOBSET_BATCH || !may_change(look, job))
             continue;
         yyjson_mut_doc *doc = new_patch();
         json_mut_set(doc, yyjson_mut_doc_get_root(doc), "spec.suspend",

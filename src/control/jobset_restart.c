@@ -117,6 +117,16 @@ static bool is_resizing(const struct set_look *look)
     return false;
 }
 
+/* Jobs that are, or were a moment ago, without pods may still remove some. */
+static bool is_pausing(const struct set_look *look)
+{
+    for (size_t i = 0; i < look->state->roles.len; i++) {
+        if (look->state->roles.items[i].suspended + look->state->roles.items[i].paused > 0)
+            return true;
+    }
+    return false;
+}
+
 static void tell_charged(struct set_look *look, int64_t epoch)
 {
     scoped_free char *message =
@@ -199,7 +209,7 @@ void look_group(struct set_look *look)
         restart(look, &plan);
     else if (plan.move == GROUP_FAIL)
         fail(look);
-    else if (plan.move == GROUP_SYNC)
+    else if (plan.move == GROUP_SYNC && !is_pausing(look))
         draft_synced(look, plan.epoch);
     else if (plan.move == GROUP_EXPEL)
         expel(look);

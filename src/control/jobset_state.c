@@ -90,6 +90,7 @@ static void link_job(struct set_job *job, size_t by)
     role->ready += is_live && job->is_ready ? by : 0;
     role->active += is_live && job->is_active ? by : 0;
     role->suspended += is_live && job->is_suspended ? by : 0;
+    role->paused += is_live && job->is_paused ? by : 0;
     role->other_size += is_live && job->has_other_size ? by : 0;
 }
 
@@ -120,6 +121,7 @@ static void read_job(struct set_job *job, const struct obj *obj)
     job->is_failed = failed != NULL;
     job->failed_at = failed != NULL ? cell_time(failed, "lastTransitionTime") : 0;
     job->is_suspended = yyjson_get_bool(yyjson_obj_get(spec, "suspend"));
+    job->is_paused = job_condition(obj, "Suspended") != NULL;
     job->is_active = json_int_at(status, "active", 0) > 0;
     job->is_ready =
         json_int_at(status, "ready", 0) + json_int_at(status, "succeeded", 0) >= members;
@@ -131,16 +133,38 @@ static struct group_place place_of(const struct set_job *job, int64_t index)
     return (struct group_place){.role = (uint32_t)job->role, .job = job->index, .index = index};
 }
 
-/* Indexes that are done, as the Job itself says: their pods may be gone. */
-static void read_done(const struct set_job *job, const struct obj *obj)
+/* Indexes that are done, as the Job itself says; read once for each version of the Job. */
+static const struct indexes *completed_of(struct set_job *job, const struct obj *obj)
 {
-    scoped_indexes done = {0};
+    if (job->completed_in == obj->revision)
+        return &job->completed;
+    indexes_done(&job->completed);
+    job->completed_in = obj->revision;
     const char *text = json_str_at(obj->root, "status.completedIndexes");
-    if (job->set->group == NULL || text == NULL ||
-        indexes_parse(sv_of(text), (int64_t)INT32_MAX + 1, &done, NULL) < 0)
-        return;
-    for (int64_t i = indexes_next(&done, 0); i >= 0; i = indexes_next(&done, i + 1))
+    if (text != NULL &&
+        indexes_parse(sv_of(text), (int64_t)INT32_MAX + 1, &job->completed, NULL) < 0)
+        indexes_done(&job->completed);
+    return &job->completed;
+}
+
+static void read_done(struct set_job *job, const struct obj *obj)
+{
+    const struct indexes *done = completed_of(job, obj);
+    for (int64_t i = indexes_next(done, 0); i >= 0; i = indexes_next(done, i + 1))
         (void)group_set_done(job->set->group, place_of(job, i), true);
+}
+
+/* A Job that is complete does not grow: whoever it would have in addition is not expected. One that
+ * has shrunk starts those again that it once had, if it grows. */
+static void settle_done(struct set_job *job)
+{
+    const struct role *role = &job->set->roles.items[job->role];
+    if (job->set->group == NULL)
+        return;
+    for (; job->is_complete && job->done_upto < role->members; job->done_upto++)
+        (void)group_set_done(job->set->group, place_of(job, job->done_upto), true);
+    for (int64_t i = role->members; !job->is_complete && i < role->most; i++)
+        (void)group_set_done(job->set->group, place_of(job, i), false);
 }
 
 static struct set_job *add_job(struct sets *sets, struct set_state *state, const struct obj *obj)
@@ -166,7 +190,7 @@ static void put_pods_of(struct sets *sets, const struct cache *cache, const stru
     struct obj *pod = cache_owned_first(cache, job->meta.uid);
     for (; pod != NULL; pod = cache_owned_next(cache, job->meta.uid, pod)) {
         if (pod->kind == &KIND_POD)
-            (void)sets_put_pod(sets, pod);
+            (void)sets_put_pod(sets, cache, pod);
     }
 }
 
@@ -192,10 +216,12 @@ void sets_put_job(struct sets *sets, const struct cache *cache, const struct obj
         read_done(job, obj);
         put_pods_of(sets, cache, obj);
     }
+    settle_done(job);
 }
 
 static void job_free(struct set_job *job)
 {
+    indexes_done(&job->completed);
     mem_free(job->uid);
     mem_free(job->name);
     mem_free(job);
@@ -210,14 +236,27 @@ void sets_drop_job(struct sets *sets, const char *uid)
     struct role *role = &state->roles.items[job->role];
     job_leave(job);
     (void)indexes_add(&role->free, job->index);
-    for (int64_t i = 0; state->group != NULL && i < role->members; i++)
+    for (int64_t i = 0; state->group != NULL && i < role->most; i++)
         (void)group_set_done(state->group, place_of(job, i), false);
     job_free(job);
 }
 
 /* ---- pods ---- */
 
-/* With a grace of zero nobody runs the pod any more. */
+/* Its Job has counted the success of this pod, or will: one that it does not care for any more, and
+ * has not counted, has to run again. */
+static bool counts_success(struct sets *sets, const struct cache *cache, const struct obj *pod,
+                           int64_t index)
+{
+    const char *uid = pod_job_uid(pod);
+    struct set_job *job = uid != NULL ? map_get(sets->jobs, uid) : NULL;
+    const struct obj *obj = job != NULL ? cache_by_uid(cache, uid) : NULL;
+    return obj_has_finalizer(pod, JOB_FINALIZER) ||
+           (obj != NULL && indexes_has(completed_of(job, obj), index));
+}
+
+/* With a grace of zero nobody runs the pod any more. One that its Job does not care for any more
+ * will be deleted next. */
 static enum group_life life_of(const struct obj *pod)
 {
     const char *phase = json_str_at(pod->root, "status.phase");
@@ -225,7 +264,8 @@ static enum group_life life_of(const struct obj *pod)
         return GROUP_SUCCEEDED;
     if (str_eq(phase, "Failed") || (pod->meta.deleted != 0 && pod->meta.deletion_grace_s == 0))
         return GROUP_FAILED;
-    return pod->meta.deleted != 0 ? GROUP_LEAVES : GROUP_LIVES;
+    bool is_cared_for = pod->meta.deleted == 0 && obj_has_finalizer(pod, JOB_FINALIZER);
+    return is_cared_for ? GROUP_LIVES : GROUP_LEAVES;
 }
 
 static const char *note(const struct obj *pod, const char *name)
@@ -258,7 +298,7 @@ static struct set_member *need_member(struct sets *sets, const struct obj *pod)
     return member;
 }
 
-struct set_state *sets_put_pod(struct sets *sets, const struct obj *pod)
+struct set_state *sets_put_pod(struct sets *sets, const struct cache *cache, const struct obj *pod)
 {
     struct set_member *member = need_member(sets, pod);
     if (member == NULL)
@@ -272,6 +312,8 @@ struct set_state *sets_put_pod(struct sets *sets, const struct obj *pod)
         .life = life_of(pod),
         .epoch = epoch_of_notes(note(pod, EPOCH_NOTE), note(pod, EPOCH_NOTE_LATER), &is_malformed),
     };
+    if (report.life == GROUP_SUCCEEDED && !counts_success(sets, cache, pod, member->place.index))
+        report.life = GROUP_FAILED;
     bool is_news = group_put(state->group, &report);
     if (is_malformed && state->malformed == NULL) {
         state->malformed = mem_strdup(pod->meta.name);
@@ -279,16 +321,6 @@ struct set_state *sets_put_pod(struct sets *sets, const struct obj *pod)
     }
     sets->counts.reports += is_news;
     return is_news ? state : NULL;
-}
-
-static bool is_counted_by_job(const struct cache *cache, const struct obj *pod, int64_t index)
-{
-    const char *uid = pod_job_uid(pod);
-    const struct obj *job = uid != NULL ? cache_by_uid(cache, uid) : NULL;
-    const char *text = job != NULL ? json_str_at(job->root, "status.completedIndexes") : NULL;
-    scoped_indexes done = {0};
-    return text != NULL && indexes_parse(sv_of(text), (int64_t)INT32_MAX + 1, &done, NULL) >= 0 &&
-           indexes_has(&done, index);
 }
 
 static void member_free(struct sets *sets, struct set_member *member)
@@ -306,7 +338,7 @@ struct set_state *sets_drop_pod(struct sets *sets, const struct cache *cache, co
         return NULL;
     struct set_state *state = member->set;
     bool is_news = false;
-    if (life_of(pod) == GROUP_SUCCEEDED && is_counted_by_job(cache, pod, member->place.index))
+    if (life_of(pod) == GROUP_SUCCEEDED && counts_success(sets, cache, pod, member->place.index))
         is_news = group_set_done(state->group, member->place, true);
     is_news |= group_drop(state->group, pod->meta.uid);
     member_free(sets, member);
@@ -345,6 +377,7 @@ static bool read_sizes(struct set_state *state, yyjson_val *spec)
         int64_t members = job_members(job);
         is_other |= members != role->members;
         role->members = members;
+        role->most = members > role->most ? members : role->most;
         role->is_sized = json_int_at(job, "completions", -1) >= 0;
     }
     return is_other;

@@ -57,7 +57,7 @@ struct group {
     int64_t size; /* places that are expected, done or not, known or not */
     int64_t deprecated, synced;
     int64_t count[CLASSES]; /* of those in `places` */
-    int64_t ghosts;         /* pods that have not ended, though a younger one has their place */
+    int64_t ghosts;         /* not ended, and their place is a younger one's, or done */
 };
 
 struct share { /* what one place adds to the counts */
@@ -105,8 +105,17 @@ static bool is_inside(const struct group *group, const struct group_place *at)
            at->job < group->roles[at->role].jobs && at->index < group->roles[at->role].members;
 }
 
+static bool has_ended(const struct pod *pod)
+{
+    return pod->life == GROUP_FAILED || pod->life == GROUP_SUCCEEDED;
+}
+
+/* Times are of whole seconds, in which a pod can come and go; so one that has not ended is the
+ * younger one. */
 static bool is_newer(const struct pod *a, const struct pod *b)
 {
+    if (has_ended(a) != has_ended(b))
+        return has_ended(b);
     return a->created != b->created ? a->created > b->created : strcmp(a->uid, b->uid) > 0;
 }
 
@@ -126,16 +135,27 @@ static bool is_empty(const struct place *place)
     const struct pod *pod;
     LIST_FOREACH(pod, &place->pods, siblings)
     {
-        if (pod->life <= GROUP_LEAVES)
+        if (!has_ended(pod))
             return false;
     }
     return true;
 }
 
+static bool is_done(const struct place *place)
+{
+    const struct pod *pod;
+    LIST_FOREACH(pod, &place->pods, siblings)
+    {
+        if (pod->life == GROUP_SUCCEEDED)
+            return true;
+    }
+    return place->is_done;
+}
+
 static enum class class_of(const struct group *group, const struct place *place) {
     if (!is_inside(group, &place->at)) return is_empty(place) ? CLASS_NONE : CLASS_OUTSIDE;
+    if (is_done(place)) return CLASS_DONE;
     const struct pod *pod = newest_pod(place);
-    if (place->is_done || (pod != NULL && pod->life == GROUP_SUCCEEDED)) return CLASS_DONE;
     int64_t next = next_epoch(group);
     if (pod == NULL || pod->life != GROUP_LIVES || pod->epoch < next) return CLASS_BEHIND;
     return pod->epoch == next ? CLASS_ARRIVED : CLASS_BEYOND;
@@ -146,10 +166,10 @@ static struct share share_of(const struct group *group, const struct place *plac
     struct share share = {.class = class_of(group, place)};
     if (share.class <= CLASS_OUTSIDE)
         return share;
-    const struct pod *pod, *newest = newest_pod(place);
+    const struct pod *pod, *holder = share.class == CLASS_DONE ? NULL : newest_pod(place);
     LIST_FOREACH(pod, &place->pods, siblings)
     {
-        share.ghosts += pod != newest && pod->life <= GROUP_LEAVES;
+        share.ghosts += pod != holder && !has_ended(pod);
     }
     return share;
 }

@@ -35,7 +35,7 @@ enum group_life {
 struct group_pod {
     const char *uid;
     struct group_place place;
-    time_ms created; /* of two pods with one place, the younger counts; then the greater uid */
+    time_ms created; /* of two pods with one place, the younger counts */
     enum group_life life;
     int64_t epoch; /* that it has announced; 0: none */
 };

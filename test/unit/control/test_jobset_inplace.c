@@ -433,6 +433,23 @@ static void test_h_78_size_changes(void **state)
     sim_free(sim);
 }
 
+/* A Job that is complete keeps its size, and nobody waits for members that it will never have. */
+static void test_h_a_complete_job_does_not_grow(void **state)
+{
+    (void)state;
+    struct sim *sim = open_group(0);
+    announce_all(sim, 1);
+    end_with(sim, "0.0", 0);
+    end_with(sim, "0.1", 0);
+    stage_run(sim, 5 * SECOND);
+    resize(sim, 3);
+    announce(sim, "1.0", 2);
+    announce(sim, "1.1", 2);
+    announce(sim, "1.2", 2);
+    group_is(sim, "1/2 0/0/1 RestartingJobSet(Resized)");
+    sim_free(sim);
+}
+
 static void test_k_waiting_costs_nothing(void **state)
 {
     (void)state;
@@ -526,6 +543,7 @@ int main(void)
         cmocka_unit_test(test_h_suspend_and_resume),
         cmocka_unit_test(test_h_suspend_while_it_restarts),
         cmocka_unit_test(test_h_78_size_changes),
+        cmocka_unit_test(test_h_a_complete_job_does_not_grow),
         cmocka_unit_test(test_k_waiting_costs_nothing),
         cmocka_unit_test(test_l_an_impossible_epoch),
         cmocka_unit_test(test_restart_on_demand),

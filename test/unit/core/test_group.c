@@ -158,6 +158,22 @@ static void test_11_failed_pods_announce_nothing(void **state)
     run_rows(ROWS, ARRAY_LEN(ROWS));
 }
 
+/* Times of creation are of whole seconds: a pod that has ended is the older one. */
+static void test_g_in_the_same_second(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(1, 0, 1);
+    struct group_pod pods[] = {
+        {.uid = "z", .place = {0, 0, 0}, .created = 5, .life = GROUP_FAILED, .epoch = 1},
+        {.uid = "a", .place = {0, 0, 0}, .created = 5, .life = GROUP_LIVES, .epoch = 2},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(pods); i++)
+        (void)group_put(stage.group, &pods[i]);
+    expect(&stage, "deprecate 1 charged");
+    expect(&stage, "sync 2");
+    close_stage(&stage);
+}
+
 static void test_14_16_17_budget(void **state)
 {
     (void)state;
@@ -483,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_01_02_08_restart),
         cmocka_unit_test(test_04_05_07_10_sync_and_nothing),
         cmocka_unit_test(test_11_failed_pods_announce_nothing),
+        cmocka_unit_test(test_g_in_the_same_second),
         cmocka_unit_test(test_14_16_17_budget),
         cmocka_unit_test(test_20_22_size_and_strangers),
         cmocka_unit_test(test_a_who_succeeded_is_not_waited_for),

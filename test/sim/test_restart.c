@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Groups that restart in place under everything that can go wrong: workers die, agents crash, pods
+ * are lost, announcements come late or twice, people suspend, resize and ask for restarts, while
+ * the disk, the network and the controllers fail. What must hold is checked at every step (crew.h);
+ * then the faults end, and the group must run again, or have ended.
+ *
+ *   test_restart [--seed N] [--seeds K] [--steps M]
+ *   test_restart --members N        one large group, with a few deaths; counts what that costs */
+#include "base/mem.h"
+#include "control/controllers.h"
+#include "core/recover/epoch.h"
+#include "crew.h"
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define START 1767225600000 /* 2026-01-01 */
+#define SECOND 1000
+#define STEPS_DEFAULT 250
+#define HEAL_ROUNDS 3000
+#define MEMBERS_MAX 6
+
+static const struct controller *const RUN_BY[] = {&CONTROLLER_JOBSET, &CONTROLLER_JOB,
+                                                  &CONTROLLER_GARBAGE, NULL};
+
+struct run {
+    struct sim *sim;
+    struct crew crew;
+    struct rng *rng;
+    bool is_calm; /* nobody meddles with the JobSet */
+    bool is_kind; /* nothing happens to members: no restart may be charged */
+};
+
+static void on_change(void *arg, struct change *change)
+{
+    struct run *run = arg;
+    crew_on_change(&run->crew, change);
+}
+
+static void on_reopen(void *arg)
+{
+    struct run *run = arg;
+    crew_on_reopen(&run->crew);
+}
+
+static struct sim_faults faults_of(uint64_t seed)
+{
+    struct rng rng;
+    rng_seed(&rng, seed * 41 + 7);
+    bool is_calm = rng_chance(&rng, 1, 8);
+    return (struct sim_faults){
+        .commit_refused = is_calm ? 0 : (unsigned)rng_below(&rng, 500),
+        .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 60),
+        .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 60),
+        .conflict = (unsigned)rng_below(&rng, 3000),
+        .restart = is_calm ? 0 : (unsigned)rng_below(&rng, 600),
+        .commit_ms = rng_between(&rng, 0, 60),
+        .lag_ms = rng_between(&rng, 0, 600),
+        .submit_ms = rng_between(&rng, 0, 300),
+    };
+}
+
+/* ---- the JobSet ---- */
+
+static char *spec_of(int64_t jobs, int64_t members, int64_t max_restarts)
+{
+    return mem_printf(
+        "{'metadata':{'name':'s'},'spec':{'failurePolicy':{'restartStrategy':'InPlaceRestart',"
+        "'maxRestarts':%" PRId64 "},'replicatedJobs':[{'name':'w','replicas':%" PRId64
+        ",'template':{'spec':{'completions':%" PRId64 ",'parallelism':%" PRId64
+        ",'backoffLimit':2147483647,'podReplacementPolicy':'Failed','template':{'spec':{"
+        "'nodeName':'n','containers':[{'name':'c','image':'i'}]}}}}}]}}",
+        max_restarts, jobs, members, members);
+}
+
+static void on_answer(void *arg, struct write_result *result)
+{
+    struct run *run = arg;
+    if (result->status.code == 422 || result->status.code == 400)
+        crew_fail(&run->crew, "the client's own mistake: %s", str_text(&result->status.message));
+}
+
+static void ask(struct run *run, enum write_op op, const char *body)
+{
+    struct write *write = write_new(op, &KIND_JOBSET, "default", "s");
+    scoped_free char *json = mem_strdup(body);
+    for (char *at = json; *at != '\0'; at++)
+        *at = *at == '\'' ? '"' : *at;
+    int r = op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, NULL)
+                              : json_parse_mut(sv_of(json), &write->doc, NULL);
+    if (r < 0)
+        abort();
+    write->done = on_answer;
+    write->arg = run;
+    sim_submit(run->sim, write);
+}
+
+static const struct obj *set_of(struct run *run)
+{
+    return cache_get(sim_store(run->sim)->cache, &KIND_JOBSET, "default", "s");
+}
+
+static void set_suspend(struct run *run, bool suspend)
+{
+    ask(run, WRITE_PATCH, suspend ? "{'spec':{'suspend':true}}" : "{'spec':{'suspend':false}}");
+}
+
+static void resize(struct run *run)
+{
+    const struct crew *crew = &run->crew;
+    if (crew->has_verdict || set_of(run) == NULL)
+        return;
+    scoped_free char *body =
+        spec_of(crew->jobs, rng_between(run->rng, 1, MEMBERS_MAX), crew->max_restarts);
+    ask(run, WRITE_PATCH, body);
+}
+
+static void meddle(struct run *run)
+{
+    uint64_t dice = rng_below(run->rng, 10);
+    if (run->is_calm)
+        return;
+    if (dice < 4) {
+        set_suspend(run, rng_chance(run->rng, 1, 2));
+    } else if (dice < 8) {
+        scoped_free char *body =
+            mem_printf("{'metadata':{'annotations':{'" RESTART_REQUEST_NOTE "':'%d'}}}",
+                       (int)rng_below(run->rng, 1000));
+        ask(run, WRITE_PATCH, body);
+    } else {
+        resize(run);
+    }
+}
+
+/* ---- time ---- */
+
+static void pass(struct run *run, time_ms span)
+{
+    time_ms deadline = sim_now(run->sim) + span;
+    while (run->crew.failure == NULL && sim_clock_next(sim_clock(run->sim)) <= deadline)
+        (void)sim_step(run->sim);
+    if (run->crew.failure == NULL)
+        (void)sim_run_until(run->sim, deadline, NULL, NULL);
+    if (sim_violation(run->sim) != NULL)
+        crew_fail(&run->crew, "%s", sim_violation(run->sim));
+}
+
+static struct mate *any_mate(struct run *run)
+{
+    size_t count = run->crew.list.len;
+    return count > 0 ? run->crew.list.items[rng_below(run->rng, count)] : NULL;
+}
+
+static void mishap(struct run *run, struct mate *mate)
+{
+    uint64_t dice = rng_below(run->rng, 100);
+    if (run->is_kind)
+        mate_repeat(mate, (int64_t)rng_below(run->rng, 3));
+    else if (dice < 40)
+        mate_die(mate);
+    else if (dice < 50)
+        mate_succeed(mate);
+    else if (dice < 70)
+        mate_crash(mate);
+    else if (dice < 78)
+        mate_lose(mate);
+    else
+        mate_repeat(mate, (int64_t)rng_below(run->rng, 3));
+}
+
+static time_ms act(struct run *run)
+{
+    struct mate *mate = any_mate(run);
+    uint64_t dice = rng_below(run->rng, 1000);
+    if (set_of(run) == NULL) { /* a crash may have swallowed it */
+        scoped_free char *body = spec_of(run->crew.jobs, run->crew.members, run->crew.max_restarts);
+        ask(run, WRITE_CREATE, body);
+        return SECOND;
+    }
+    if (dice < 15)
+        meddle(run);
+    else if (dice < 90 && mate != NULL)
+        mishap(run, mate);
+    else if (dice < 150)
+        return rng_between(run->rng, 0, 8 * SECOND);
+    for (uint64_t i = rng_below(run->rng, 6); i > 0 && (mate = any_mate(run)) != NULL; i--)
+        mate_step(mate, false);
+    return rng_between(run->rng, 0, 300);
+}
+
+static void step_all(struct run *run)
+{
+    for (size_t i = 0; i < run->crew.list.len && run->crew.failure == NULL; i++)
+        mate_step(run->crew.list.items[i], true);
+}
+
+/* Nothing goes wrong any more: all run together, or it has ended. */
+static void heal(struct run *run)
+{
+    sim_heal(run->sim);
+    pass(run, 10 * SECOND);
+    for (int i = 0; i < HEAL_ROUNDS && run->crew.failure == NULL; i++) {
+        const struct obj *set = set_of(run);
+        if (set != NULL && yyjson_get_bool(json_at(set->root, "spec.suspend")))
+            set_suspend(run, false);
+        step_all(run);
+        pass(run, SECOND);
+        if (i > 30 && crew_is_settled(&run->crew))
+            break;
+    }
+    crew_check_end(&run->crew);
+}
+
+/* ... and when all succeed, the JobSet has. */
+static void finish(struct run *run)
+{
+    for (int i = 0; i < 400 && run->crew.failure == NULL && !run->crew.has_verdict; i++) {
+        for (size_t k = 0; k < run->crew.list.len; k++)
+            mate_succeed(run->crew.list.items[k]);
+        step_all(run);
+        pass(run, SECOND);
+    }
+    if (run->crew.failure == NULL && !run->crew.has_verdict)
+        crew_fail(&run->crew, "all have succeeded, and the JobSet has not");
+}
+
+struct summary {
+    uint64_t trace, starts, lifts, restarts, charged, completed, crashes;
+};
+
+static void open_run(struct run *run, uint64_t seed, struct sim_faults faults)
+{
+    struct sim_options options = {.seed = seed,
+                                  .start = START,
+                                  .faults = faults,
+                                  .controllers = RUN_BY,
+                                  .on_change = on_change,
+                                  .on_reopen = on_reopen,
+                                  .arg = run};
+    run->sim = sim_new(&options);
+    run->rng = sim_rng(run->sim);
+}
+
+static void close_run(struct run *run)
+{
+    sim_free(run->sim);
+    crew_done(&run->crew);
+}
+
+static bool run_seed(uint64_t seed, int steps, struct summary *summary)
+{
+    struct run run = {0};
+    struct rng rng;
+    rng_seed(&rng, seed);
+    int64_t max = rng_between(&rng, 0, 12);
+    crew_init(&run.crew, rng_between(&rng, 1, 2), rng_between(&rng, 1, MEMBERS_MAX), MEMBERS_MAX);
+    run.is_calm = rng_chance(&rng, 1, 3);
+    run.is_kind = !run.is_calm && rng_chance(&rng, 1, 4);
+    open_run(&run, seed, faults_of(seed));
+    crew_start(&run.crew, run.sim, "s", max);
+    pass(&run, SECOND);
+    while (cache_get(sim_store(run.sim)->cache, &KIND_NAMESPACE, NULL, "default") == NULL) {
+        sim_crash(run.sim); /* the disk did not even take that; another try */
+        pass(&run, SECOND);
+    }
+    int step = 0;
+    for (; step < steps && run.crew.failure == NULL; step++)
+        pass(&run, act(&run));
+    heal(&run);
+    finish(&run);
+    struct sim_stats stats = sim_stats(run.sim);
+    *summary = (struct summary){.trace = sim_trace_hash(run.sim),
+                                .starts = summary->starts + run.crew.starts,
+                                .lifts = summary->lifts + run.crew.lifts,
+                                .restarts = summary->restarts + (uint64_t)run.crew.restarts,
+                                .charged = summary->charged + (uint64_t)run.crew.charged,
+                                .completed = summary->completed + run.crew.is_completed,
+                                .crashes = summary->crashes + stats.crashes};
+    bool ok = run.crew.failure == NULL;
+    if (!ok)
+        printf("# seed %" PRIu64 ", step %d, %" PRId64
+               " ms: %s\n# repeat: test_sim_restart --seed %" PRIu64 " --seeds 1 --steps %d\n",
+               seed, step, sim_now(run.sim) - START, run.crew.failure, seed, steps);
+    close_run(&run);
+    return ok;
+}
+
+/* The same seed twice is the same run. */
+static bool repeats(uint64_t seed, int steps)
+{
+    struct summary first = {0}, second = {0};
+    return run_seed(seed, steps, &first) && run_seed(seed, steps, &second) &&
+           first.trace == second.trace;
+}
+
+static int run_seeds(uint64_t seed, uint64_t seeds, int steps)
+{
+    struct summary summary = {0};
+    bool ok = true;
+    printf("1..3\n");
+    bool same = repeats(seed, steps);
+    printf("%s 1 - the same seed is the same run\n", same ? "ok" : "not ok");
+    for (uint64_t i = seed; i < seed + seeds && ok; i++)
+        ok = run_seed(i, steps, &summary);
+    printf("# %" PRIu64 " starts in %" PRIu64 " epochs, %" PRIu64 " restarts, %" PRIu64
+           " charged, %" PRIu64 " of %" PRIu64 " completed, %" PRIu64 " crashes\n",
+           summary.starts, summary.lifts, summary.restarts, summary.charged, summary.completed,
+           seeds, summary.crashes);
+    printf("%s 2 - S1 to S5, the budget, and every group runs or has ended\n",
+           ok ? "ok" : "not ok");
+    /* What was to be tried did happen. */
+    bool is_much = seeds < 20 || (summary.lifts > seeds && summary.restarts > summary.charged &&
+                                  summary.charged > 0 && summary.completed > 0 &&
+                                  summary.completed < seeds && summary.crashes > 0);
+    printf("%s 3 - enough has happened\n", is_much ? "ok" : "not ok");
+    return ok && same && is_much ? 0 : 1;
+}
+
+/* ---- one large group ---- */
+
+struct cost {
+    uint64_t reports, reconciles, writes;
+};
+
+static struct cost cost_now(struct run *run)
+{
+    struct manager_stats stats;
+    (void)manager_stats(sim_manager(run->sim), &stats, 1);
+    return (struct cost){run->crew.reports, stats.reconciles, stats.writes};
+}
+
+static bool is_settled(struct run *run)
+{
+    for (int i = 0; i < 300 && run->crew.failure == NULL; i++) {
+        step_all(run);
+        pass(run, 200);
+        if (crew_is_settled(&run->crew))
+            return true;
+    }
+    return false;
+}
+
+/* A death: all members report, and the controller looks at the JobSet a few times. */
+static bool restart_once(struct run *run, int deaths)
+{
+    struct cost before = cost_now(run);
+    int64_t epoch = vec_last(&run->crew.statuses)->synced;
+    for (int i = 0; i < deaths; i++)
+        mate_die(any_mate(run));
+    bool ok = is_settled(run);
+    struct cost after = cost_now(run);
+    printf("# epoch %" PRId64 ": %" PRIu64 " reports, %" PRIu64 " looks, %" PRIu64 " writes\n",
+           vec_last(&run->crew.statuses)->synced, after.reports - before.reports,
+           after.reconciles - before.reconciles, after.writes - before.writes);
+    return ok && vec_last(&run->crew.statuses)->synced == epoch + 1 &&
+           after.reconciles - before.reconciles < 20 && after.writes - before.writes < 8;
+}
+
+static int run_large(int64_t members)
+{
+    struct run run = {0};
+    crew_init(&run.crew, 1, members, members);
+    struct sim_faults faults = {.lag_ms = 20, .submit_ms = 5, .commit_ms = 2};
+    open_run(&run, 1, faults);
+    crew_start(&run.crew, run.sim, "s", 5);
+    scoped_free char *body = spec_of(1, members, 5);
+    ask(&run, WRITE_CREATE, body);
+    pass(&run, 20 * SECOND);
+    printf("1..2\n");
+    bool ok = is_settled(&run);
+    for (int i = 0; i < 3 && ok; i++)
+        ok = restart_once(&run, i == 1 ? 50 : 1);
+    ok = ok && run.crew.charged == 3;
+    printf("%s 1 - %" PRId64 " members restart, one charge each time, with a constant number of "
+           "looks\n",
+           ok ? "ok" : "not ok", members);
+    finish(&run);
+    ok = ok && run.crew.failure == NULL && run.crew.is_completed;
+    if (run.crew.failure != NULL)
+        printf("# %s\n", run.crew.failure);
+    printf("%s 2 - all succeed\n", ok ? "ok" : "not ok");
+    close_run(&run);
+    return ok ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option OPTIONS[] = {{"seed", required_argument, NULL, 's'},
+                                            {"seeds", required_argument, NULL, 'k'},
+                                            {"steps", required_argument, NULL, 'm'},
+                                            {"members", required_argument, NULL, 'n'},
+                                            {0}};
+    uint64_t seed = 1, seeds = 1;
+    int64_t members = 0;
+    int steps = STEPS_DEFAULT, option;
+    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
+        if (option == 's')
+            seed = strtoull(optarg, NULL, 10);
+        else if (option == 'k')
+            seeds = strtoull(optarg, NULL, 10);
+        else if (option == 'm')
+            steps = (int)strtol(optarg, NULL, 10);
+        else if (option == 'n')
+            members = strtol(optarg, NULL, 10);
+        else
+            return 2;
+    }
+    return members > 0 ? run_large(members) : run_seeds(seed, seeds, steps);
+}
