@@ -38,6 +38,7 @@ struct set_job { /* a Job of a JobSet */
     char *uid, *name;
     size_t role;
     int64_t index, attempt, own_attempt;
+    int64_t members; /* pods of this Job as it is */
     enum set_class class;
     bool is_complete, is_failed, is_deleted;
     bool is_ready, is_active, is_suspended; /* of a live one */

@@ -125,6 +125,7 @@ static void read_job(struct set_job *job, const struct obj *obj)
     job->is_active = json_int_at(status, "active", 0) > 0;
     job->is_ready =
         json_int_at(status, "ready", 0) + json_int_at(status, "succeeded", 0) >= members;
+    job->members = members;
     job->has_other_size = role->is_sized && members != role->members;
 }
 
@@ -144,6 +145,8 @@ static const struct indexes *completed_of(struct set_job *job, const struct obj 
     if (text != NULL &&
         indexes_parse(sv_of(text), (int64_t)INT32_MAX + 1, &job->completed, NULL) < 0)
         indexes_done(&job->completed);
+    int64_t size = json_int_at(obj->root, "spec.completions", INT32_MAX);
+    indexes_remove_range(&job->completed, size, INT32_MAX);
     return &job->completed;
 }
 
@@ -155,15 +158,15 @@ static void read_done(struct set_job *job, const struct obj *obj)
 }
 
 /* A Job that is complete does not grow: whoever it would have in addition is not expected. One that
- * has shrunk starts those again that it once had, if it grows. */
-static void settle_done(struct set_job *job)
+ * shrinks forgets what it had, and starts it again should it grow. */
+static void settle_done(struct set_job *job, int64_t size_before)
 {
     const struct role *role = &job->set->roles.items[job->role];
     if (job->set->group == NULL)
         return;
     for (; job->is_complete && job->done_upto < role->members; job->done_upto++)
         (void)group_set_done(job->set->group, place_of(job, job->done_upto), true);
-    for (int64_t i = role->members; !job->is_complete && i < role->most; i++)
+    for (int64_t i = job->members; i < size_before; i++)
         (void)group_set_done(job->set->group, place_of(job, i), false);
 }
 
@@ -208,15 +211,16 @@ void sets_put_job(struct sets *sets, const struct cache *cache, const struct obj
     bool is_new = job == NULL;
     if (is_new && (job = add_job(sets, state, obj)) == NULL)
         return;
+    int64_t size_before = job->members;
     if (!is_new)
         job_leave(job);
     read_job(job, obj);
     job_enter(job);
-    if (is_new && state->group != NULL) {
+    if (is_new && state->group != NULL)
         read_done(job, obj);
-        put_pods_of(sets, cache, obj);
-    }
-    settle_done(job);
+    settle_done(job, size_before);
+    if (state->group != NULL && (is_new || job->members < size_before))
+        put_pods_of(sets, cache, obj); /* what succeeded may count no more */
 }
 
 static void job_free(struct set_job *job)

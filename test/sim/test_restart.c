@@ -4,7 +4,7 @@
  * the disk, the network and the controllers fail. What must hold is checked at every step (crew.h);
  * then the faults end, and the group must run again, or have ended.
  *
- *   test_restart [--seed N] [--seeds K] [--steps M]
+ *   test_restart [--seed N] [--seeds K] [--steps M] [--trace]
  *   test_restart --members N        one large group, with a few deaths; counts what that costs */
 #include "base/mem.h"
 #include "control/controllers.h"
@@ -33,9 +33,39 @@ struct run {
     bool is_kind; /* nothing happens to members: no restart may be charged */
 };
 
+static bool is_traced;
+
+static void trace(const struct run *run, const struct change *change)
+{
+    static const char *const VERBS[] = {
+        [CHANGE_ADDED] = "+", [CHANGE_MODIFIED] = " ", [CHANGE_DELETED] = "-"};
+    const struct obj *obj = change->obj;
+    yyjson_val *role = yyjson_arr_get_first(json_at(obj->root, "spec.replicatedJobs"));
+    const char *epoch = yyjson_get_str(yyjson_obj_get(obj->meta.annotations, EPOCH_NOTE));
+    const char *phase = json_str_at(obj->root, "status.phase");
+    if (obj->kind == &KIND_EVENT)
+        return;
+    printf("# %6" PRId64 " %s %s %s%s", sim_now(run->sim) - START, VERBS[change->type],
+           obj->kind->name, obj->meta.name, obj->meta.deleted != 0 ? " leaves" : "");
+    if (obj->kind == &KIND_POD)
+        printf(" epoch %s %s%s\n", epoch ? epoch : "none", phase,
+               yyjson_arr_size(obj->meta.finalizers) > 0 ? "" : " free");
+    else
+        printf(" %" PRId64 "/%" PRId64 " charged %" PRId64 " members %" PRId64 " done %s%s\n",
+               json_int_at(obj->root, "status.deprecatedEpoch", -1),
+               json_int_at(obj->root, "status.syncedEpoch", -1),
+               json_int_at(obj->root, "status.restartsCountTowardsMax", 0),
+               role ? json_int_at(role, "template.spec.completions", 0)
+                    : json_int_at(obj->root, "spec.completions", 0),
+               json_str_at(obj->root, "status.completedIndexes"),
+               yyjson_get_bool(json_at(obj->root, "spec.suspend")) ? " suspended" : "");
+}
+
 static void on_change(void *arg, struct change *change)
 {
     struct run *run = arg;
+    if (is_traced)
+        trace(run, change);
     crew_on_change(&run->crew, change);
 }
 
@@ -387,11 +417,10 @@ static int run_large(int64_t members)
 
 int main(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {{"seed", required_argument, NULL, 's'},
-                                            {"seeds", required_argument, NULL, 'k'},
-                                            {"steps", required_argument, NULL, 'm'},
-                                            {"members", required_argument, NULL, 'n'},
-                                            {0}};
+    static const struct option OPTIONS[] = {
+        {"seed", required_argument, NULL, 's'},  {"seeds", required_argument, NULL, 'k'},
+        {"steps", required_argument, NULL, 'm'}, {"members", required_argument, NULL, 'n'},
+        {"trace", no_argument, NULL, 't'},       {0}};
     uint64_t seed = 1, seeds = 1;
     int64_t members = 0;
     int steps = STEPS_DEFAULT, option;
@@ -402,6 +431,8 @@ int main(int argc, char **argv)
             seeds = strtoull(optarg, NULL, 10);
         else if (option == 'm')
             steps = (int)strtol(optarg, NULL, 10);
+        else if (option == 't')
+            is_traced = true;
         else if (option == 'n')
             members = strtol(optarg, NULL, 10);
         else
