@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_model.h"
 #include "base/mem.h"
+#include "model/jobset.h"
 
 /* ---- reading objects ---- */
 
@@ -258,6 +259,43 @@ static void expect_job(struct run_group *group, yyjson_val *object)
     group->units_per_pod = units_in(json_at(object, "spec.template.spec"));
 }
 
+static bool set_owns(const struct run_group *group, yyjson_val *pod)
+{
+    yyjson_val *labels = json_at(pod, "metadata.labels");
+    return str_eq(yyjson_get_str(yyjson_obj_get(labels, JOBSET_LABEL_UID)), group->uid);
+}
+
+/* Pods of its Jobs may differ: what is expected of all is told as one kind of pod. */
+static void expect_set(struct run_group *group, yyjson_val *object)
+{
+    size_t i, n, units = 0;
+    yyjson_val *one;
+    group->pods_expected = group->pods_at_once = 0;
+    yyjson_arr_foreach(json_at(object, "spec.replicatedJobs"), i, n, one)
+    {
+        int64_t at_once = json_int_at(one, "template.spec.parallelism", 1);
+        int64_t all = json_int_at(one, "template.spec.completions", at_once);
+        int64_t replicas = json_int_at(one, "replicas", 1);
+        size_t here = units_in(json_at(one, "template.spec.template.spec"));
+        group->pods_expected += (size_t)(replicas * all);
+        group->pods_at_once += (size_t)(replicas * (at_once < all ? at_once : all));
+        units = here > units ? here : units;
+    }
+    group->units_per_pod = units;
+    group->restarts_as_one = true;
+    group->restarts = json_int_at(object, "status.restarts", 0) +
+                      json_int_at(object, "status.inPlaceRestarts", 0);
+    group->epoch = json_int_at(object, "status.syncedEpoch", 0);
+}
+
+static enum run_outcome judge_set(yyjson_val *object, const char **ret_why)
+{
+    *ret_why = text_of(condition_of(object, "Failed"));
+    if (condition_is(object, "Failed", "True"))
+        return RUN_LOST;
+    return condition_is(object, "Completed", "True") ? RUN_SUCCEEDED : RUN_GOES_ON;
+}
+
 static enum run_outcome judge_pod(yyjson_val *object, const char **ret_why)
 {
     const char *phase = json_str_at(object, "status.phase");
@@ -283,6 +321,7 @@ static const struct group_kind {
 } GROUP_KINDS[] = {
     {&KIND_POD, pod_is_ours, expect_pod, judge_pod},
     {&KIND_JOB, job_owns, expect_job, judge_job},
+    {&KIND_JOBSET, set_owns, expect_set, judge_set},
 };
 
 static const struct group_kind *group_kind(const struct kind *kind)
@@ -514,7 +553,7 @@ static void count_pod(const struct run_pod *pod, struct run_counts *counts)
 
 void run_group_count(const struct run_group *group, struct run_counts *ret_counts)
 {
-    struct run_counts counts = {.restarts = group->restarts_past};
+    struct run_counts counts = {.restarts = group->restarts_past, .epoch = group->epoch};
     size_t lost = 0; /* units of pods that failed: a Job makes others in their place */
     for (size_t i = 0; i < group->pods.len; i++) {
         const struct run_pod *pod = group->pods.items[i];
@@ -522,6 +561,8 @@ void run_group_count(const struct run_group *group, struct run_counts *ret_count
         counts.restarts += pod_restarts(pod);
         lost += pod->failed && group->kind != &KIND_POD ? pod->units.len : 0;
     }
+    if (group->restarts_as_one)
+        counts.restarts = group->restarts;
     size_t seen = 0;
     for (size_t state = 0; state < RUN_STATE_COUNT; state++)
         seen += counts.by_state[state];

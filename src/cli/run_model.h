@@ -8,8 +8,8 @@
 /* What `run` follows, in numbers. Objects go in as the server tells of them, counts come out; time
  * is an argument and nothing is printed here.
  *
- * A group is one object of the files that makes processes: a Pod, or a Job with its pods. A unit is
- * one container of one pod. A further kind of group is one more row of GROUP_KINDS. */
+ * A group is one object of the files that makes processes: a Pod, or a Job or JobSet with its pods.
+ * A unit is one container of one pod. A further kind of group is one more row of GROUP_KINDS. */
 
 enum run_state {              /* of a unit */
                  RUN_WAITING, /* its pod is not there or has no node yet */
@@ -54,6 +54,8 @@ struct run_group {
     size_t units_per_pod;
     VEC(struct run_pod *) pods; /* in the order in which they were seen */
     int64_t restarts_past;      /* of pods that are gone */
+    bool restarts_as_one;       /* all members at once: these count, not the containers' */
+    int64_t restarts, epoch;    /* of a group that does; epoch 0: not in place */
     enum run_outcome outcome;
     char *why;        /* it failed */
     bool is_deleted;  /* the object is not on the server any more */
@@ -68,6 +70,7 @@ struct run_counts {
     size_t running;
     const char *why[RUN_STATE_COUNT]; /* of the first in that state that has a reason */
     int64_t restarts;
+    int64_t epoch; /* of a group that restarts in place; else 0 */
 };
 
 struct run_model {

@@ -156,10 +156,13 @@ static void add_count(size_t count, const char *word, const char *why, struct st
         str_addf(out, " (%s)", why);
 }
 
-static void add_restarts(int64_t restarts, struct str *out)
+static void add_restarts(const struct run_counts *counts, struct str *out)
 {
-    if (restarts > 0)
-        str_addf(out, ", %" PRId64 " restart%s", restarts, restarts == 1 ? "" : "s");
+    if (counts->restarts > 0)
+        str_addf(out, ", %" PRId64 " restart%s", counts->restarts,
+                 counts->restarts == 1 ? "" : "s");
+    if (counts->restarts > 0 && counts->epoch > 0)
+        str_addf(out, " (epoch %" PRId64 ")", counts->epoch);
 }
 
 /* A Job with more completions than it runs at once counts what is done; all others count what is
@@ -182,7 +185,7 @@ static void add_counts(const struct run_group *group, const struct run_counts *c
     add_count(n[RUN_BLOCKED], "blocked", counts->why[RUN_BLOCKED], out);
     add_count(n[RUN_WAITING], "waiting", counts->why[RUN_WAITING], out);
     add_count(n[RUN_FAILED], "failed", counts->why[RUN_FAILED], out);
-    add_restarts(counts->restarts, out);
+    add_restarts(counts, out);
 }
 
 enum look { LOOK_GOING, LOOK_READY, LOOK_GOOD, LOOK_BAD, LOOK_STOPPING };
@@ -208,7 +211,7 @@ static void add_phrase(const struct run_group *group, const struct run_style *st
     case LOOK_GOOD:
         str_add(out, "succeeded in ");
         run_view_seconds(group->ended_at - style->began_at, out);
-        add_restarts(counts.restarts, out);
+        add_restarts(&counts, out);
         break;
     case LOOK_BAD:
         str_add(out, group->outcome == RUN_GONE ? "gone after " : "failed after ");
@@ -226,7 +229,7 @@ static void add_phrase(const struct run_group *group, const struct run_style *st
         if (group->pods_expected == group->pods_at_once) {
             str_addf(out, "%zu/%zu ready in ", counts.total, counts.total);
             run_view_seconds(group->ready_at - style->began_at, out);
-            add_restarts(counts.restarts, out);
+            add_restarts(&counts, out);
             break;
         } /* fall through */
     case LOOK_GOING:

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "cli/applying.h"
 #include "cli/run.h"
+#include "cli/run_gang.h"
 #include "cli/workdir.h"
 #include <errno.h>
 #include <signal.h>
@@ -13,7 +14,7 @@
 #define SERVER_LOG_LINES 10
 
 static const char *const UNTILS[] = {"done", "ready", NULL};
-static const char *const FORMATS[] = {"json", NULL};
+static const char *const FORMATS[] = {"json", "yaml", NULL};
 const struct opt OPTS_RUN[] = {
     {"timeout", 0, "DURATION", "Give up, and stop what was started, after this; 0 is never.",
      .fallback = "0s"},
@@ -26,8 +27,17 @@ const struct opt OPTS_RUN[] = {
     {"namespace", 0, "NAMESPACE", "The namespace of objects that name none.",
      .complete = COMPLETE_NAMESPACE},
     {"output", 'o', "FORMAT",
-     "Print how it went as JSON to standard output, everything else to standard error.",
+     "json: print how it went to standard output, everything else to standard error. yaml: of "
+     "--dry-run.",
      .values = FORMATS},
+    {"members", 'n', "N", "Run a command as a group of so many processes: -n 8 -- COMMAND."},
+    {"max-restarts", 0, "N", "How often the whole group may restart when a member dies.",
+     .fallback = "3"},
+    {"cpu", 0, "AMOUNT", "What each member of the group asks for."},
+    {"memory", 0, "AMOUNT", "What each member of the group asks for, and may not exceed."},
+    {"queue", 0, "NAME", "The LocalQueue that admits the group."},
+    {"name", 0, "NAME", "The group's name; made from the command unless given."},
+    {"dry-run", 0, NULL, "Print the JobSet that the command would be, and run nothing."},
     {0},
 };
 
@@ -427,6 +437,23 @@ static void run_done(struct run *run)
     items_done(&run->made);
 }
 
+static int read_manifests(struct cli *cli, int argc, char **argv, struct manifests *manifests)
+{
+    bool is_yaml = str_eq(opt_get(&cli->opts, "output"), "yaml");
+    bool is_dry = opt_flag(&cli->opts, "dry-run"), is_gang = run_gang_is_asked(cli);
+    if (is_dry && !is_gang)
+        return cli_usage(cli, "--dry-run is for a command: muster run -n 8 --dry-run -- COMMAND; "
+                              "for files there is: muster validate FILE");
+    if (is_yaml && !is_dry)
+        return cli_usage(cli, "-o yaml goes with --dry-run");
+    if (is_gang)
+        return run_gang_make(cli, argc, argv, manifests);
+    if (argc == 0)
+        return cli_usage(cli,
+                         "what shall run? Write: muster run FILE, or muster run -n 8 -- COMMAND");
+    return manifests_read(cli, (const char *const *)argv, (size_t)argc, manifests);
+}
+
 int verb_run(struct cli *cli, int argc, char **argv)
 {
     struct err err = {0};
@@ -434,10 +461,15 @@ int verb_run(struct cli *cli, int argc, char **argv)
     struct run run = {.cli = cli,
                       .with_logs = opt_flag(&cli->opts, "logs"),
                       .until_ready = str_eq(opt_get(&cli->opts, "until"), "ready")};
-    bool json = opt_get(&cli->opts, "output") != NULL;
-    int exit_code = manifests_read(cli, (const char *const *)argv, (size_t)argc, &manifests);
+    bool json = str_eq(opt_get(&cli->opts, "output"), "json");
+    int exit_code = read_manifests(cli, argc, argv, &manifests);
     if (exit_code == CLI_OK)
         exit_code = applying_check(cli, &manifests);
+    if (exit_code == CLI_OK && opt_flag(&cli->opts, "dry-run")) {
+        exit_code = run_gang_print(cli, &manifests);
+        manifests_done(&manifests);
+        return exit_code;
+    }
     if (exit_code == CLI_OK)
         exit_code = prepare(&run, &err);
     if (exit_code == CLI_OK) {

@@ -14,7 +14,8 @@ const struct verb VERBS[] = {
      "Start one with its own data and a first job\tmuster up --data ./state -f job.yaml\n"
      "Is this machine able\tmuster up --check\n",
      0, 0, OPTS_UP, 0, WORDS_NOTHING, verb_up},
-    {"run", "FILE...", "run what files describe, and watch it",
+    {"run", "FILE... | -n N -- COMMAND",
+     "run what files describe, or a command N times, and watch it",
      "Applies the files and stays: shows how everything starts, what it prints, and how it ends. "
      "Uses the server of the data directory, or the one of --server or --kubeconfig; when there is "
      "none, it starts one of its own and takes it down at the end. Containers without a workingDir "
@@ -25,13 +26,18 @@ const struct verb VERBS[] = {
      "It ends when everything has ended, or when something has failed. Pods that run for ever are "
      "stopped with ^C: in reverse order of their dependencies, or, with a second ^C, at once. What "
      "was there before is not touched by that.\n"
+     "With -n a command runs as a group of N processes that start together; when one dies, all "
+     "restart in place, at most --max-restarts times. Each has RANK, WORLD_SIZE, LOCAL_RANK, "
+     "MASTER_ADDR, MASTER_PORT, MUSTER_EPOCH and JOB_COMPLETION_INDEX in its environment.\n"
      "Exits with 0 when everything succeeded, 1 when something failed (the last lines of its logs "
      "are shown), 124 when --timeout passed, 130 when interrupted.",
      "An application of many processes\tmuster run examples/oltp.yaml\n"
      "A job in a script, for at most ten minutes\tmuster run --timeout 10m job.yaml\n"
      "Hand it to the server and go on when it is ready\tmuster run --until ready app.yaml\n"
-     "Only the verdict\tmuster run --logs=false -o json job.yaml\n",
-     1, -1, OPTS_RUN, VERB_SERVER, WORDS_FILES, verb_run},
+     "Only the verdict\tmuster run --logs=false -o json job.yaml\n"
+     "Eight workers that need each other\tmuster run -n 8 -- python3 train.py --epochs 10\n"
+     "The same as a manifest\tmuster run -n 8 --dry-run -- python3 train.py > train.yaml\n",
+     0, -1, OPTS_RUN, VERB_SERVER, WORDS_FILES, verb_run},
     {"get", "KIND [NAME...] | KIND/NAME...", "show objects",
      "Shows one object, some, or all of a kind. Kinds may be written in the plural, the singular "
      "or by their short names; several are separated by commas; 'all' stands for the kinds people "
