@@ -353,7 +353,23 @@ static int full_key(const struct log_name *name, struct str *key, struct err *er
     return r;
 }
 
-/* `ret_is_fresh`: nothing of this container was there before. */
+/* The generation before the last is removed when this one begins. To empty its file and use it
+ * again is much cheaper than to remove it and make one: file systems do not like to give away what
+ * was freed within the last seconds, and a group of thousands restarts all at once. */
+static bool use_again(const struct logs *logs, const struct log_name *name, const char *path)
+{
+    scoped_str key = {0};
+    if (name->generation < 3 || log_key(name, &key, NULL) < 0)
+        return false;
+    str_addf(&key, "/%u", name->generation - 2);
+    if (map_get(logs->files, str_text(&key)) != NULL)
+        return false; /* somebody reads it */
+    scoped_free char *old = mem_printf("%s/%s.log", logs->dir, str_text(&key));
+    return renameat2(AT_FDCWD, old, AT_FDCWD, path, RENAME_NOREPLACE) == 0 &&
+           truncate(path, 0) == 0;
+}
+
+/* `ret_is_fresh`: nothing of this container was there before, or at least not of this start. */
 static int create(struct logs *logs, const struct log_name *name, const char *path,
                   bool *ret_is_fresh, struct err *err)
 {
@@ -365,6 +381,10 @@ static int create(struct logs *logs, const struct log_name *name, const char *pa
         r = log_key(name, &folder, err);
     if (r < 0)
         return r;
+    if (use_again(logs, name, path)) {
+        *ret_is_fresh = true;
+        return 0;
+    }
     (void)mkdir(str_text(&pod), 0750); /* the usual case; whatever is wrong is found below */
     bool is_fresh = mkdir(str_text(&folder), 0750) == 0;
     if (!is_fresh && !file_exists(str_text(&folder)))
