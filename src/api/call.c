@@ -190,6 +190,12 @@ static bool find_target(struct call *call)
     return !(call->kind->namespaced && !scoped && *call->name != '\0');
 }
 
+/* Sub-resources that are only asked for, never read. */
+static bool is_posted(const char *sub)
+{
+    return strcmp(sub, "binding") == 0 || strcmp(sub, "restart") == 0;
+}
+
 static bool find_verb(struct call *call)
 {
     const char *method = call->req->method;
@@ -199,7 +205,7 @@ static bool find_verb(struct call *call)
         call->verb = VERB_WATCH;
     else if (get)
         call->verb = named ? VERB_GET : VERB_LIST;
-    else if (strcmp(method, "POST") == 0 && (!named || strcmp(call->sub, "binding") == 0))
+    else if (strcmp(method, "POST") == 0 && (!named || is_posted(call->sub)))
         call->verb = VERB_CREATE;
     else if (strcmp(method, "PUT") == 0 && named)
         call->verb = VERB_UPDATE;
@@ -220,6 +226,8 @@ static bool sub_exists(const struct call *call)
         return call->kind->has_status;
     if (strcmp(call->sub, "scale") == 0)
         return call->kind->scale != NULL;
+    if (strcmp(call->sub, "restart") == 0)
+        return call->kind == &KIND_JOBSET && strcmp(call->req->method, "POST") == 0;
     if (strcmp(call->sub, "binding") == 0 || strcmp(call->sub, "log") == 0)
         return call->kind == &KIND_POD;
     return strcmp(call->sub, "finalize") == 0 && call->kind == &KIND_NAMESPACE;

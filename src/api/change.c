@@ -3,6 +3,7 @@
  * which comes when the write is durable, becomes the response. */
 #include "api/call.h"
 #include "base/mem.h"
+#include "core/recover/epoch.h"
 #include "model/manifest.h"
 #include "model/options.h"
 #include "model/protobuf.h"
@@ -384,6 +385,23 @@ static enum write_sub sub_of(const char *sub)
     return SUB_NONE;
 }
 
+/* Each request is a value of its own: the controller answers each of them once. */
+static bool fill_restart(const struct call *call, struct write *write)
+{
+    scoped_json_mut *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *notes = yyjson_mut_obj(doc);
+    scoped_str value = {0};
+    rfc3339_format_micro(loop_wall(call->api->loop), &value);
+    str_addf(&value, " %s", call->who.name);
+    yyjson_mut_doc_set_root(doc, root);
+    json_mut_put(doc, notes, RESTART_REQUEST_NOTE, yyjson_mut_strcpy(doc, str_text(&value)));
+    json_mut_set(doc, root, "metadata.annotations", notes);
+    write->op = WRITE_PATCH;
+    write->patch_type = PATCH_MERGE;
+    write->patch = yyjson_mut_doc_imut_copy(doc, NULL);
+    return true;
+}
+
 static bool fill_write(struct call *call, struct write *write, struct status *status)
 {
     write->sub = sub_of(call->sub);
@@ -392,6 +410,8 @@ static bool fill_write(struct call *call, struct write *write, struct status *st
         return false;
     switch (call->verb) {
     case VERB_CREATE:
+        if (strcmp(call->sub, "restart") == 0)
+            return fill_restart(call, write);
         write->op = write->sub == SUB_BINDING ? WRITE_UPDATE : WRITE_CREATE;
         return body_object(call, &write->doc, status) && version_take(call, write->doc, status);
     case VERB_UPDATE:

@@ -76,6 +76,8 @@ static size_t subs_of(const struct kind *kind, struct sub out[4])
         out[n++] = (struct sub){"binding", "", "v1", "Binding", VERBS_CREATE, 1};
         out[n++] = (struct sub){"log", "", "v1", "Pod", VERBS_SUB, 1}; /* get */
     }
+    if (kind == &KIND_JOBSET)
+        out[n++] = (struct sub){"restart", kind->group, kind->version, kind->name, VERBS_CREATE, 1};
     if (kind == &KIND_NAMESPACE)
         out[n++] = (struct sub){"finalize", "", "v1", "Namespace", VERBS_SUB + 2, 1};
     return n;

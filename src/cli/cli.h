@@ -67,6 +67,8 @@ extern const struct opt OPTS_GET[], OPTS_DESCRIBE[], OPTS_APPLY[], OPTS_DELETE[]
     OPTS_COMMON[];
 verb_fn verb_simulate;
 extern const struct opt OPTS_SIMULATE[];
+verb_fn verb_restart;
+extern const struct opt OPTS_RESTART[];
 
 /* The program: parses, dispatches, gives the exit code. argv[0] is the program's name. */
 int cli_main(struct cli *cli, int argc, char **argv);

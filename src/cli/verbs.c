@@ -101,6 +101,14 @@ const struct verb VERBS[] = {
      "Everything in a file\tmuster delete -f job.yaml\n"
      "All jobs of one team, without waiting\tmuster delete jobs -l team=a --wait=false\n",
      0, -1, OPTS_DELETE, VERB_SERVER, WORDS_KIND_NAMES, verb_delete},
+    {"restart", "jobset/NAME...", "restart all members of a group",
+     "Asks for a restart of all members of a JobSet, whether or not one of them has died: in place "
+     "where its restartStrategy is InPlaceRestart, else all Jobs are made anew. It does not count "
+     "towards maxRestarts. Programs that notice a fault that no exit code tells of (a link, a hung "
+     "step) POST to the same address: "
+     "/apis/jobset.x-k8s.io/v1alpha2/namespaces/NAMESPACE/jobsets/NAME/restart.",
+     "A group that hangs\tmuster restart jobset/train\n", 1, -1, OPTS_RESTART, VERB_SERVER,
+     WORDS_KIND_NAMES, verb_restart},
     {"logs", "POD... | KIND/NAME... | -l SELECTOR", "show what containers print",
      "Prints what containers wrote to standard output and standard error. A job or another owner "
      "of "

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups that restart in place, with the node as their agent: the training example under fire, a
+command as a group, restarts on demand, and a server that comes back."""
+
+import contextlib
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from muster_test import SOURCE, Cases, contains, equal, fail, matches, muster_path
+from pods import Node, wait_until
+
+cases = Cases()
+SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+TRAIN = SOURCE / "examples" / "training" / "train.py"
+INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+KILLS_S = 75  # all of them; what is not done by then is fewer kills, not a failure
+
+
+class World:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.number = 0
+        self.node = Node(self.folder / "server")
+        self.api = self.node.api
+
+    def path(self, name):
+        self.number += 1
+        return self.folder / f"{self.number}-{name}"
+
+    def env(self):
+        kept = {name: value for name, value in os.environ.items()
+                if name in ("PATH", "LANG") or name.endswith("SAN_OPTIONS")}
+        return {**kept, "HOME": str(self.folder), "MUSTER_DATA": str(self.node.server.data)}
+
+    def muster(self, *words, code=0):
+        """To its end; standard output and standard error."""
+        done = subprocess.run([muster_path(), *map(str, words)], env=self.env(), cwd=self.folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+        if done.returncode != code:
+            fail(f"{words}: {done.returncode}, wanted {code}\n{done.stdout}{done.stderr}")
+        return done.stdout, done.stderr
+
+    def set(self, name):
+        return self.api.get(f"{SETS}/{name}")
+
+    def wait_set(self, name, wanted):
+        return self.api.wait_for(SETS, lambda o: o["metadata"]["name"] == name and wanted(o))
+
+    def remove(self, name):
+        self.api.ok("DELETE", f"{SETS}/{name}")
+        self.api.wait_gone(SETS, name)
+
+
+def job_set(name, count, command, restarts=1000, env=()):
+    worker = {"name": "worker", "command": command,
+              "env": [{"name": "RANK", "valueFrom": {"fieldRef": {"fieldPath": INDEX}}},
+                      {"name": "WORLD_SIZE", "value": str(count)}, *env]}
+    job = {"completions": count, "parallelism": count, "backoffLimit": 2147483647,
+           "podReplacementPolicy": "Failed",
+           "template": {"spec": {"restartPolicy": "OnFailure", "containers": [worker],
+                                 "terminationGracePeriodSeconds": 1}}}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": name},
+            "spec": {"failurePolicy": {"restartStrategy": "InPlaceRestart", "maxRestarts": restarts},
+                     "replicatedJobs": [{"name": "w", "template": {"spec": job}}]}}
+
+
+def is_over(thing):
+    return any(c["type"] in ("Completed", "Failed") and c["status"] == "True"
+               for c in thing.get("status", {}).get("conditions", []))
+
+
+def synced(thing):
+    return thing.get("status", {}).get("syncedEpoch", 0)
+
+
+def workers(mark):
+    """Processes whose command line holds the mark."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(mark).encode() in words and b"python3" in words[0]:
+            found.append(int(entry))
+    return found
+
+
+def train_under_fire(w, name, count, kills, until):
+    """Kills random workers at random moments; the fingerprint, and how many were killed."""
+    folder, result = w.path("states"), w.path("result")
+    steps, chance = 60, random.Random(count)
+    command = ["python3", str(TRAIN), "--steps", str(steps), "--save-every", "3", "--pause-ms", "8",
+               "--dir", str(folder), "--result", str(result)]
+    w.api.ok("POST", SETS, job_set(name, count, command))
+    killed = 0
+    while killed < kills and time.monotonic() < until and not is_over(w.set(name)):
+        time.sleep(chance.uniform(0, 0.25))  # not to be right, but to hit at any moment
+        there = workers(folder)
+        if there:
+            try:
+                os.kill(chance.choice(there), signal.SIGKILL)
+                killed += 1
+            except ProcessLookupError:
+                pass
+    end = w.wait_set(name, is_over)
+    equal([c["type"] for c in end["status"]["conditions"]
+           if c["status"] == "True" and c["type"] in ("Completed", "Failed")], ["Completed"], "end")
+    restarts = end["status"].get("inPlaceRestarts", 0)
+    if restarts > killed:
+        fail(f"{restarts} restarts for {killed} deaths")
+    equal(synced(end), restarts + 1, "epoch")
+    w.remove(name)
+    return result.read_text().strip(), killed
+
+
+@cases
+def the_result_is_the_same_however_often_somebody_dies(w):
+    until, killed, number = time.monotonic() + KILLS_S, 0, 0
+    while killed < 100 and time.monotonic() < until:
+        count = 8 if number == 0 else 4
+        alone = subprocess.run([sys.executable, str(TRAIN), "--alone", "--steps", "60"],
+                               stdout=subprocess.PIPE, text=True, check=True,
+                               env={**os.environ, "WORLD_SIZE": str(count)}).stdout.strip()
+        got, more = train_under_fire(w, f"fire-{number}", count, min(25, 100 - killed), until)
+        equal(got, alone, f"result of run {number}")
+        killed += more
+        number += 1
+    print(f"# {killed} kills in {number} runs")
+    if killed < 20:
+        fail(f"only {killed} kills")
+
+
+@cases
+def a_command_runs_as_a_group(w):
+    script = ('echo "$RANK/$WORLD_SIZE $LOCAL_RANK $MASTER_ADDR ${MASTER_PORT:+port} '
+              'e$MUSTER_EPOCH $JOB_COMPLETION_INDEX"; '
+              '[ "$RANK$MUSTER_EPOCH" = 11 ] && exit 3; exec sleep 0.3')
+    out, err = w.muster("run", "-n", "3", "--name", "trio", "--", "sh", "-c", script)
+    equal(err, "")
+    for rank in range(3):
+        for epoch in (1, 2):
+            contains(out, f"| {rank}/3 {rank} 127.0.0.1 port e{epoch} {rank}\n")
+    matches(out, r"^jobset/trio: succeeded in .*, 1 restart \(epoch 2\)$")
+    w.remove("trio")
+
+
+@cases
+def a_command_that_always_dies_fails(w):
+    out, err = w.muster("run", "-n", "2", "--name", "hopeless", "--max-restarts", "2", "--", "false",
+                        code=1)
+    matches(out, r"^jobset/hopeless: failed after")
+    status = w.set("hopeless")["status"]
+    equal((status["restartsCountTowardsMax"], synced(w.set("hopeless"))), (2, 3), "restarts, epoch")
+    w.remove("hopeless")
+    contains(out + err, "restart")
+
+
+@cases
+def a_group_is_a_manifest_too(w):
+    out, _ = w.muster("run", "-n", "5", "--dry-run", "-o", "yaml", "--name", "five", "--cpu", "500m",
+                      "--memory", "64Mi", "--queue", "q", "--max-restarts", "7", "--", "echo",
+                      "$(date)")
+    contains(out, "kind: JobSet", "name: five", "completions: 5", "maxRestarts: 7", "cpu: 500m",
+             "kueue.x-k8s.io/queue-name: q", "- $$(date)", "restartStrategy: InPlaceRestart")
+    path = w.path("five.yaml")
+    path.write_text(out)
+    w.muster("validate", path)
+    for words, said in ((("run", "-n", "0", "--", "x"), "at least 1"),
+                        (("run", "-n", "x", "--", "x"), "whole number"),
+                        (("run", "-n", "2"), "is for a command"),
+                        (("run", "--", "x"), "how many"),
+                        (("run", "-n", "2", "--cpu", "much", "--", "x"), "--cpu"),
+                        (("run", "--dry-run", path), "muster validate")):
+        contains(w.muster(*words, code=2)[1], said)
+
+
+@cases
+def a_restart_can_be_asked_for(w):
+    w.api.ok("POST", SETS, job_set("asked", 2, ["sleep", "1000"], restarts=0))
+    w.wait_set("asked", lambda o: synced(o) == 1)
+    out, _ = w.muster("restart", "jobset/asked")
+    contains(out, "asked restarts")
+    w.wait_set("asked", lambda o: synced(o) == 2)
+    w.api.ok("POST", f"{SETS}/asked/restart")
+    end = w.wait_set("asked", lambda o: synced(o) == 3)
+    equal(end["status"].get("restartsCountTowardsMax", 0), 0, "charged")
+    w.api.refused(404, "POST", f"{SETS}/none/restart")
+    contains(w.muster("restart", "pod/x", code=2)[1], "cannot be restarted", "muster restart jobset")
+    w.remove("asked")
+
+
+@cases
+def workers_outlive_the_server(w):
+    mark = w.path("mark")
+    command = ["python3", "-c", "import time; time.sleep(1000)", str(mark)]
+    w.api.ok("POST", SETS, job_set("stays", 4, command))
+    before = wait_until(lambda: len(workers(mark)) == 4 and sorted(workers(mark)), "four workers")
+    w.wait_set("stays", lambda o: synced(o) == 1)
+    w.api.close()
+    w.node.server.kill()
+    w.node.server.start()
+    w.node.api = w.api = w.node.server.local()
+    equal(sorted(workers(mark)), before, "workers")
+    os.kill(before[0], signal.SIGKILL)
+    w.wait_set("stays", lambda o: synced(o) == 2)
+    after = wait_until(lambda: len(workers(mark)) == 4 and sorted(workers(mark)), "four again")
+    equal(set(after) & set(before), set(), "workers of the epoch before")
+    for pid in after:
+        contains(pathlib.Path(f"/proc/{pid}/environ").read_text(), "MUSTER_EPOCH=2")
+    w.remove("stays")
+
+
+@cases
+def who_waits_says_for_whom(w):
+    thing = job_set("late", 2, ["sleep", "1000"])
+    thing["spec"]["replicatedJobs"].append(json.loads(json.dumps(thing["spec"]["replicatedJobs"][0])))
+    thing["spec"]["replicatedJobs"][1]["name"] = "nowhere"
+    spec = thing["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
+    spec["nodeSelector"] = {"disk": "none-has-this"}
+    w.api.ok("POST", SETS, thing)
+    found = w.api.wait_for("/api/v1/namespaces/default/pods", lambda p: any(
+        c.get("state", {}).get("waiting", {}).get("reason") == "WaitingForGroup"
+        for c in p.get("status", {}).get("containerStatuses", [])))
+    out, _ = w.muster("why", f"pod/{found['metadata']['name']}")
+    contains(out, "other members")
+    equal(workers("1000"), [], "workers")
+    w.remove("late")
+
+
+@contextlib.contextmanager
+def world(folder):
+    made = World(folder)
+    try:
+        yield made
+        made.node.stop()
+    finally:
+        made.node.server.end()
+
+
+if __name__ == "__main__":
+    sys.exit(cases.main(world))
