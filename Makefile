@@ -10,6 +10,7 @@ WERROR ?= false
 prefix ?= /usr/local
 FUZZ_SECONDS ?= 120
 ARGS ?= examples/oltp.yaml
+CHAOS ?= 200 600
 SAN = -Db_sanitize=address,undefined
 
 # What is checked daily is strict; a user's release build is not, for the sake of newer compilers.
@@ -25,7 +26,7 @@ BUILDS = build build-san build-tsan build-cov build-clang build-fuzz
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all run test bench fuzz lint install coverage tsan model model-mutants format clean help FORCE
+.PHONY: all run test chaos bench fuzz lint install coverage tsan model model-mutants format clean help FORCE
 
 all: build@compile  ## build the release into build/
 	@:
@@ -35,6 +36,9 @@ run: build@compile  ## build, then run examples/oltp.yaml, sixty processes (ARGS
 
 test: test@setup build@compile build-san@compile  ## run all tests under ASan and UBSan (TESTS="name ...")
 	scripts/test build-san build $(TESTS)
+
+chaos: test@setup build@compile  ## kill workers, agents, connections and the server (CHAOS="200 600": members, seconds)
+	MUSTER=build/muster MUSTER_TEST_LIMIT=300 MUSTER_CHAOS="$(CHAOS)" python3 test/e2e/test_chaos.py
 
 bench: bench@setup build@compile  ## run the benchmarks on the release build (BENCH="server spawn start")
 	scripts/bench build $(BENCH)

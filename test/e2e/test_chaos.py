@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers, agents, connections and the server are killed at random, and the promises of the restart
+protocol (model/README.md) are checked from what the workers themselves wrote down.
+
+The test is the kubelet: it runs an agent for each pod that the server's own controllers make, starts
+it again when it dies, and reports success. MUSTER_CHAOS="N SECONDS [SEED]" makes it larger."""
+
+import collections
+import contextlib
+import os
+import pathlib
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from agents import agent_path, jobset, jobsets, pods
+from muster_test import LIMIT_S, Cases, Server, fail
+from objects import World
+
+cases = Cases()
+
+# Every line is one write to a file in append mode, so the file is the order in which things were.
+# The beats are what a second epoch would be caught by; no process is started for them.
+WORKER = r"""
+exec 9<> <(:)
+echo "start $MUSTER_EPOCH $INDEX $$" >> "$LOG"
+while ! [ -e "$GO" ]; do
+    read -t 0.1 -u 9
+    echo "beat $MUSTER_EPOCH $INDEX $$" >> "$LOG"
+done
+echo "done $MUSTER_EPOCH $INDEX $$" >> "$LOG"
+"""
+
+
+class Tunnel:
+    """The server's socket at another path, whose connections can be cut; as short as it can be,
+    because all of them are served by one thread."""
+
+    def __init__(self, path, target):
+        self.path, self.target = str(path), target
+        self.pairs = {}
+        self.lock = threading.Lock()
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(self.path)
+        self.listener.listen(512)
+        self.is_over = False
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def _accept(self, poll):
+        client, _ = self.listener.accept()
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            server.connect(self.target)
+        except OSError:
+            client.close()
+            server.close()
+            return
+        with self.lock:
+            self.pairs[client.fileno()] = (client, server)
+            self.pairs[server.fileno()] = (server, client)
+        for one in (client, server):
+            poll.register(one.fileno(), select.EPOLLIN)
+
+    def _drop(self, poll, fd):
+        with self.lock:
+            source, other = self.pairs.pop(fd)
+            self.pairs.pop(other.fileno(), None)
+        for one in (source, other):
+            with contextlib.suppress(OSError):
+                poll.unregister(one.fileno())
+            one.close()
+
+    def _serve(self):
+        poll = select.epoll()
+        poll.register(self.listener.fileno(), select.EPOLLIN)
+        while not self.is_over:
+            for fd, _ in poll.poll(0.2):
+                if fd == self.listener.fileno():
+                    self._accept(poll)
+                    continue
+                if fd not in self.pairs:
+                    continue
+                source, other = self.pairs[fd]
+                try:
+                    data = source.recv(65536)
+                    if data:
+                        other.sendall(data)
+                except OSError:
+                    data = b""
+                if not data:
+                    self._drop(poll, fd)
+        poll.close()
+
+    def cut(self, chance, dice):
+        """Breaks some of them, as a network does."""
+        with self.lock:
+            for one, _ in list(self.pairs.values()):
+                if dice.random() < chance:
+                    with contextlib.suppress(OSError):
+                        one.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.is_over = True
+        self.thread.join(LIMIT_S)
+        self.listener.close()
+        for one, _ in list(self.pairs.values()):
+            one.close()
+
+
+class Kubelet:
+    """Runs an agent for each pod, for as long as the pod is there and has not succeeded."""
+
+    def __init__(self, world, ns, folder, tunnel):
+        self.world, self.ns, self.folder, self.tunnel = world, ns, folder, tunnel
+        self.agents = {}  # pod name: (Popen, index)
+        self.done = set()
+        self.log = folder / "workers.log"
+        self.log.touch()
+        self.go = folder / "go"
+
+    def start(self, name, uid, index):
+        env = {"PATH": os.environ["PATH"], "MUSTER_SOCKET": self.tunnel.path, "NAMESPACE": self.ns,
+               "POD_NAME": name, "POD_UID": uid, "JOBSET_NAME": "set", "LOG": str(self.log),
+               "GO": str(self.go), "INDEX": str(index)}
+        for known in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            if known in os.environ:
+                env[known] = os.environ[known]
+        with open(self.folder / "agents.log", "ab") as errors:
+            popen = subprocess.Popen([agent_path(), "--", "bash", "-c", WORKER], env=env,
+                                     stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+        self.agents[name] = (popen, uid, index)
+
+    def adopt(self):
+        """Agents for pods that have none."""
+        for pod in self.world.api.get(pods(self.ns))["items"]:
+            meta = pod["metadata"]
+            if meta["name"] not in self.agents and meta["name"] not in self.done:
+                self.start(meta["name"], meta["uid"],
+                           meta["annotations"]["batch.kubernetes.io/job-completion-index"])
+
+    def look_after(self):
+        """Starts again who has died, reports who has succeeded."""
+        for name, (popen, uid, index) in list(self.agents.items()):
+            if popen.poll() is None:
+                continue
+            del self.agents[name]
+            if popen.returncode != 0:
+                self.start(name, uid, index)
+                continue
+            self.done.add(name)
+            self.world.api.patch(f"{pods(self.ns)}/{name}/status", {"status": {"phase": "Succeeded"}})
+
+    def lines(self):
+        return [line.split() for line in self.log.read_text().splitlines()]
+
+    def workers(self):
+        """The process of each member's worker, as far as it is there."""
+        found = {}
+        for popen, _, index in self.agents.values():
+            with contextlib.suppress(OSError):
+                kids = pathlib.Path(f"/proc/{popen.pid}/task/{popen.pid}/children").read_text().split()
+                if kids:
+                    found[index] = int(kids[0])
+        return found
+
+    def end(self):
+        for popen, _, _ in self.agents.values():
+            popen.terminate()
+        for popen, _, _ in self.agents.values():
+            popen.wait(LIMIT_S)
+
+
+def check(lines, members):
+    """S2, S3 and S5 from the workers' own words; S1 and S4 follow from them and from the end."""
+    started, epoch = collections.Counter(), 0
+    for number, (what, at, index, _) in enumerate(lines, 1):
+        at = int(at)
+        if at < epoch:
+            fail(f"line {number}: {what} of {index} in epoch {at} after a start in {epoch} (S2, S5)")
+        if what != "start":
+            continue
+        started[index, at] += 1
+        if started[index, at] > 1:
+            fail(f"line {number}: {index} started twice in epoch {at} (S3)")
+        epoch = at
+    last = {index for (index, at) in started if at == epoch}
+    if len(last) != members:
+        fail(f"epoch {epoch}: only {sorted(last)} started in the end")
+    return epoch
+
+
+def torment(kubelet, server, dice):
+    """One blow."""
+    what = dice.choices(("worker", "agent", "cut", "server"), (10, 5, 4, 1))[0]
+    if what == "worker":
+        workers = sorted(kubelet.workers().items())
+        for _, pid in dice.sample(workers, min(len(workers), dice.choice((1, 1, 1, 3)))):
+            with contextlib.suppress(OSError):
+                os.kill(pid, dice.choice((signal.SIGKILL, signal.SIGTERM)))
+    elif what == "agent":
+        name = dice.choice(sorted(kubelet.agents)) if kubelet.agents else None
+        if name:
+            kubelet.agents[name][0].kill()
+    elif what == "cut":
+        kubelet.tunnel.cut(dice.choice((0.05, 0.3, 1.0)), dice)
+    else:
+        kubelet.world.api.close()
+        server.kill()
+        server.start()
+    return what
+
+
+def refuses(text, members, word):
+    try:
+        check([line.split() for line in text.split(", ")], members)
+    except AssertionError as error:
+        if word in str(error):
+            return
+    fail(f"no complaint about {word} in: {text}")
+
+
+@cases
+def a_log_that_breaks_a_promise_is_seen(world):
+    del world
+    refuses("start 1 0 7, start 1 1 8, start 2 0 9, beat 1 1 8, start 2 1 10", 2, "S2")
+    refuses("start 1 0 7, start 1 1 8, start 1 0 9", 2, "S3")
+    refuses("start 2 0 7, start 2 1 8, start 1 0 9", 2, "S5")
+    refuses("start 1 0 7, start 1 1 8, start 2 0 9", 2, "started in the end")
+    check([line.split() for line in "start 1 0 7, start 2 0 8, start 2 1 9, done 2 0 8".split(", ")], 2)
+
+
+@cases
+def a_group_survives_what_is_done_to_it(world):
+    wish = os.environ.get("MUSTER_CHAOS", "16 15").split()
+    members, seconds = int(wish[0]), float(wish[1])
+    seed = int(wish[2]) if len(wish) > 2 else random.randrange(1 << 32)
+    print(f"# {members} members, {seconds} s, seed {seed}", flush=True)
+    dice = random.Random(seed)
+    ns = world.new_namespace()
+    folder = pathlib.Path(world.folder)
+    tunnel = Tunnel(folder / "tunnel", world.server.socket)
+    kubelet = Kubelet(world, ns, folder, tunnel)
+    thing = jobset("set", members, restarts=1000000)
+    del thing["spec"]["managedBy"]
+    world.api.ok("POST", jobsets(ns), thing)
+    blows = collections.Counter()
+
+    def settle(limit=LIMIT_S):
+        """All members run in one epoch, and have done so since."""
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            kubelet.adopt()
+            kubelet.look_after()
+            status = world.api.get(f"{jobsets(ns)}/set")["status"]
+            synced = str(status.get("syncedEpoch", 0))
+            beats = {i for w, e, i, _ in kubelet.lines()[-4 * members:] if e == synced and w != "done"}
+            if len(beats) == members:
+                return
+            time.sleep(0.05)
+        fail(f"the members did not come together: {status}\n{kubelet.lines()[-members:]}\n"
+             + (folder / "agents.log").read_text(errors="replace")[-3000:])
+
+    try:
+        settle()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            blows[torment(kubelet, world.server, dice)] += 1
+            kubelet.look_after()
+            if dice.random() < 0.2:
+                settle()
+            else:
+                time.sleep(dice.random() * 0.3)  # the pace of trouble, not of the test
+        settle()
+        kubelet.go.touch()
+        limit = time.monotonic() + LIMIT_S
+        while kubelet.agents and time.monotonic() < limit:
+            kubelet.look_after()
+            time.sleep(0.05)
+        world.api.wait_for(jobsets(ns), lambda s: s["status"].get("terminalState") == "Completed")
+    finally:
+        kubelet.end()
+        tunnel.close()
+    epoch = check(kubelet.lines(), members)
+    said = (folder / "agents.log").read_text(errors="replace")
+    for word in ("Sanitizer", "runtime error:", "Assertion"):
+        if word in said:
+            fail(said[-4000:])
+    print(f"# {dict(blows)}, {epoch} epochs", flush=True)
+    if epoch < 2:
+        fail("nothing was restarted: the test tried nothing")
+
+
+@contextlib.contextmanager
+def chaos_world(folder):
+    server = Server(folder).start()
+    try:
+        world = World(folder, server)
+        yield world
+        world.api.close()
+        server.stop()
+    finally:
+        server.end()
+
+
+if __name__ == "__main__":
+    sys.exit(cases.main(chaos_world))
