@@ -9,7 +9,12 @@
 
 /* ---- the decision ---- */
 
-enum verdict { VERDICT_OVER, VERDICT_AGAIN, VERDICT_ALL };
+enum verdict {
+    VERDICT_OVER,
+    VERDICT_TERMINATE, /* over by a rule that says so */
+    VERDICT_AGAIN,
+    VERDICT_ALL,
+};
 
 static bool does_match(const struct start_rule *rule, int code)
 {
@@ -36,7 +41,7 @@ static enum verdict by_rules(const struct start_ct *ct)
 {
     static const enum verdict of_action[] = {[ACTION_RESTART] = VERDICT_AGAIN,
                                              [ACTION_RESTART_ALL] = VERDICT_ALL,
-                                             [ACTION_TERMINATE] = VERDICT_OVER};
+                                             [ACTION_TERMINATE] = VERDICT_TERMINATE};
     for (size_t i = 0; i < ct->spec.n_rules; i++)
         if (does_match(&ct->spec.rules[i], ct->exit_code))
             return of_action[ct->spec.rules[i].action];
@@ -48,8 +53,23 @@ static enum verdict judge(const struct start_ct *ct)
     if (ct->why == WHY_PREPARE) /* it has not run: neither its policy nor its code can say */
         return VERDICT_AGAIN;
     enum verdict verdict = by_rules(ct);
-    bool is_sidecar = ct->spec.role == START_SIDECAR; /* there as long as the pod is */
-    return is_sidecar && verdict == VERDICT_OVER ? VERDICT_AGAIN : verdict;
+    if (ct->spec.role != START_SIDECAR)
+        return verdict;
+    if (verdict == VERDICT_OVER)
+        verdict = VERDICT_AGAIN; /* there as long as the pod is */
+    /* An agent that came back alone would wait at a new barrier while the worker of the old one
+     * still runs behind it. */
+    bool is_alone = verdict == VERDICT_AGAIN && ct->spec.awaits_others && ct->pod->has_main_run;
+    return is_alone ? VERDICT_ALL : verdict;
+}
+
+/* A group that restarts together has a budget of its own; a back-off would only make it wait. */
+static bool is_of_group(const struct start_pod *pod)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < pod->n; i++)
+        is = is || pod->cts[i].spec.awaits_others;
+    return is;
 }
 
 /* The first restart comes at once, then each waits twice as long as the one before. */
@@ -76,18 +96,22 @@ static bool is_fall(const struct start_ct *ct, enum verdict verdict)
     return verdict == VERDICT_ALL || (verdict == VERDICT_AGAIN && is_worker);
 }
 
+/* A sidecar is over only where a rule says so, and then the pod has failed, whatever its code. */
 static void be_over(struct start_ct *ct)
 {
     start_ct_set_final(ct, true);
-    if (ct->spec.role == START_INIT && ct->state == CT_FAILED)
+    bool is_failed_init = ct->spec.role == START_INIT && ct->state == CT_FAILED;
+    if (is_failed_init || ct->spec.role == START_SIDECAR) {
         ct->pod->has_init_failed = true;
+        start_pod_touch(ct->pod);
+    }
 }
 
 void start_ct_decide(struct start_ct *ct, bool is_handled, bool waits_again)
 {
     struct start *start = ct->pod->start;
     enum verdict verdict = waits_again ? VERDICT_AGAIN : judge(ct);
-    if (verdict == VERDICT_OVER) {
+    if (verdict == VERDICT_OVER || verdict == VERDICT_TERMINATE) {
         be_over(ct);
         return;
     }
@@ -95,7 +119,8 @@ void start_ct_decide(struct start_ct *ct, bool is_handled, bool waits_again)
         start_pod_fall(ct->pod);
         return;
     }
-    time_ms again_at = ct->ended_at + next_backoff(ct);
+    bool is_prompt = verdict == VERDICT_ALL && is_of_group(ct->pod);
+    time_ms again_at = ct->ended_at + (is_prompt ? 0 : next_backoff(ct));
     if (verdict == VERDICT_ALL && !is_handled) {
         start_pod_restart_all(ct->pod, again_at - start->now);
         return;

@@ -351,6 +351,64 @@ static void test_watchdog_and_oom(void **state)
     kit_close(&kit);
 }
 
+/* A sidecar stays as long as its pod does; a rule that terminates it ends both. */
+static void test_a_terminated_sidecar_fails_its_pod(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        bool is_over;
+    } rows[] = {{64, false}, {1, true}, {0, true}, {137, true}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct kit kit;
+        kit_open(&kit, 0);
+        add(&kit, SIDE("s", RULES(WHEN(64, ACTION_RESTART_ALL), UNLESS(64, ACTION_TERMINATE))),
+            MAIN("a", NEVER));
+        bring_up(&kit, "sa");
+        ends(&kit, 's', rows[i].code);
+        kit_drain(&kit);
+        ends(&kit, 'a', 143);
+        kit_drain(&kit);
+        assert_int_equal(start_pod_is_over(kit.pod), rows[i].is_over);
+        if (rows[i].is_over)
+            assert_int_equal(start_pod_phase(kit.pod), PHASE_FAILED);
+        kit_close(&kit);
+    }
+}
+
+/* An agent at its barrier keeps nobody's slot; once the worker runs it does not come back alone,
+ * and how often all restart is the group's business, not the back-off's. */
+static void test_an_agent_and_its_worker(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_open(&kit, 1);
+    add(&kit, SIDE("s", NOTIFY, .awaits_others = true), MAIN("a", NEVER));
+    kit_drain(&kit);
+    runs(&kit, 's');
+    kit_drain(&kit);
+    assert_state(&kit, 's', CT_STARTING, WHY_NONE);
+    struct start_stats stats;
+    start_stats(kit.start, &stats);
+    assert_int_equal(stats.starting_slots, 0);
+    for (uint32_t generation = 1; generation < 5; generation++) {
+        if (generation > 1)
+            runs(&kit, 's');
+        notifies(&kit, 's');
+        kit_drain(&kit);
+        runs(&kit, 'a');
+        kit_drain(&kit);
+        ends(&kit, 's', 1);
+        kit_drain(&kit);
+        ends(&kit, 'a', 137); /* was killed */
+        kit_drain(&kit);
+        assert_int_equal(kit_view(&kit, 's').generation, generation + 1);
+        assert_state(&kit, 's', CT_STARTING, WHY_NONE);
+        assert_int_equal(kit_view(&kit, 'a').generation, generation);
+    }
+    kit_close(&kit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +425,8 @@ int main(void)
         cmocka_unit_test(test_restart_of_a_pod_that_is_over),
         cmocka_unit_test(test_image_is_fetched_once),
         cmocka_unit_test(test_watchdog_and_oom),
+        cmocka_unit_test(test_a_terminated_sidecar_fails_its_pod),
+        cmocka_unit_test(test_an_agent_and_its_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
