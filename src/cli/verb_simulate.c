@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mem.h"
+#include "cli/gantt.h"
 #include "cli/inputs.h"
 #include "sim/rehearsal.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
-static const char *const FORMATS[] = {"jsonl", NULL};
+#define WIDTH_DEFAULT 100
+#define WIDTH_MIN 40
+#define WIDTH_MAX 1000
+#define ROWS_MAX 60
+
+static const char *const FORMATS[] = {"timeline", "jsonl", "html", NULL};
 const struct opt OPTS_SIMULATE[] = {
-    {"output", 'o', "FORMAT", "How to tell it: jsonl has a line for each change.",
-     .fallback = "jsonl", .values = FORMATS},
+    {"output", 'o', "FORMAT",
+     "How to tell it: a chart for people, a line of JSON for each change, a page with the chart.",
+     .fallback = "timeline", .values = FORMATS},
+    {"width", 0, "COLUMNS", "How wide the chart may be; as the terminal, or 100."},
     {"seed", 0, "NUMBER", "Draw other names and pauses than the scenario's own seed does."},
     {0},
 };
@@ -30,6 +39,7 @@ struct simulate {
     struct document scenario; /* doc NULL: there is none */
     VEC(yyjson_val *) roots;  /* of the documents */
     struct str line;
+    struct gantt gantt;
     int exit_code;
 };
 
@@ -108,7 +118,13 @@ static int set_seed(struct simulate *s)
 
 /* ---- telling ---- */
 
-static void on_line(void *arg, const struct line *line)
+static void on_line_chart(void *arg, const struct line *line)
+{
+    struct simulate *s = arg;
+    gantt_add(&s->gantt, line);
+}
+
+static void on_line_json(void *arg, const struct line *line)
 {
     struct simulate *s = arg;
     str_clear(&s->line);
@@ -151,34 +167,69 @@ static void on_trouble(void *arg, const struct rehearsal_place *place, const cha
     s->exit_code = CLI_FAILED;
 }
 
-static void play(struct simulate *s)
+static void play(struct simulate *s, const struct gantt_look *look)
 {
+    const char *format = opt_get(&s->cli->opts, "output");
+    bool as_json = str_eq(format, "jsonl");
     struct rehearsal_options options = {
         .spec = yyjson_obj_get(yyjson_doc_get_root(s->scenario.doc), "spec"),
         .documents = s->roots.items,
         .n_documents = s->roots.len,
-        .on_line = on_line,
+        .on_line = as_json ? on_line_json : on_line_chart,
         .on_trouble = on_trouble,
         .arg = s};
     struct rehearsal *rehearsal = rehearsal_new(&options);
     rehearsal_run(rehearsal);
     scoped_str end = {0};
-    rehearsal_end_json(rehearsal, &end);
-    str_addc(&end, '\n');
+    gantt_finish(&s->gantt, rehearsal_ms(rehearsal), rehearsal_stats(rehearsal).changes);
+    if (as_json) {
+        rehearsal_end_json(rehearsal, &end);
+        str_addc(&end, '\n');
+    } else if (str_eq(format, "html")) {
+        gantt_html(&s->gantt, &end);
+    } else {
+        gantt_text(&s->gantt, look, &end);
+    }
     cli_print(s->cli, &end);
     rehearsal_free(rehearsal);
+}
+
+static int parse_width(struct cli *cli, size_t *ret_width)
+{
+    const char *text = opt_get(&cli->opts, "width");
+    struct winsize size = {0};
+    *ret_width = WIDTH_DEFAULT;
+    if (text == NULL) {
+        bool is_known = cli->terminal && ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0;
+        if (is_known && size.ws_col >= WIDTH_MIN)
+            *ret_width = size.ws_col;
+        return CLI_OK;
+    }
+    char *end = NULL;
+    long width = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || width < WIDTH_MIN || width > WIDTH_MAX)
+        return cli_usage(cli, "option '--width' must be a number from %d to %d, not '%s'",
+                         WIDTH_MIN, WIDTH_MAX, text);
+    *ret_width = (size_t)width;
+    return CLI_OK;
 }
 
 int verb_simulate(struct cli *cli, int argc, char **argv)
 {
     struct simulate s = {.cli = cli};
+    struct gantt_look look = {.color = cli->color, .rows_max = ROWS_MAX};
     int exit_code = read_inputs(&s, argc, argv);
     if (exit_code == CLI_OK)
         exit_code = set_seed(&s);
+    if (exit_code == CLI_OK)
+        exit_code = parse_width(cli, &look.width);
+    const char *name = json_str_at(yyjson_doc_get_root(s.scenario.doc), "metadata.name");
+    gantt_init(&s.gantt, name != NULL ? name : argv[0]);
     if (exit_code == CLI_OK) {
-        play(&s);
+        play(&s, &look);
         exit_code = s.exit_code;
     }
+    gantt_done(&s.gantt);
     for (size_t i = 0; i < s.documents.len; i++)
         yyjson_doc_free(s.documents.items[i].doc);
     vec_done(&s.documents);

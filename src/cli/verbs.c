@@ -81,7 +81,9 @@ const struct verb VERBS[] = {
      "ready; never), sim.muster.dev/run: 10m (until they exit), sim.muster.dev/exit: 3@90s, "
      "sim.muster.dev/start-cpu: 200ms.\n"
      "It ends when nothing can happen any more, or at spec.until.",
-     "Every change of a scenario, as JSON\tmuster simulate story.yaml -o jsonl\n"
+     "A scenario as a chart\tmuster simulate examples/scenarios/node-lost.yaml\n"
+     "Every change of it, as JSON\tmuster simulate story.yaml -o jsonl\n"
+     "A page for a report\tmuster simulate story.yaml -o html > story.html\n"
      "The same jobs on other machines\tmuster simulate jobs.yaml machines.yaml\n",
      1, -1, OPTS_SIMULATE, 0, WORDS_FILES, verb_simulate},
     {"apply", "-f FILE", "make objects be as files say",

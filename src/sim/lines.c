@@ -42,6 +42,7 @@ static const struct {
     {"JobSet", "status.previousInPlaceRestartAttempt"},
     {"JobSet", "status.currentInPlaceRestartAttempt"},
     {"JobSet", "status.terminalState"},
+    {"JobSet", "status.replicatedJobsStatus"},
     {"StatefulSet", "spec.replicas"},
     {"StatefulSet", "status.replicas"},
     {"StatefulSet", "status.readyReplicas"},
