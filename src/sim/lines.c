@@ -83,7 +83,7 @@ static void tell_members(const struct teller *t, const char *path, yyjson_val *n
     yyjson_val *key, *val;
     yyjson_obj_foreach(is_gone ? before : now, i, n, key, val)
     {
-        const char *name = yyjson_get_str(key);
+        const char *name = unsafe_yyjson_get_str(key); /* keys are strings */
         yyjson_val *other = yyjson_obj_get(is_gone ? now : before, name);
         if (is_gone ? other != NULL : is_same(val, other))
             continue;

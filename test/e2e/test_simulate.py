@@ -69,9 +69,9 @@ def the_same_seed_is_the_same_run(_):
     body = NODES + "events:\n- {at: 1s, create: " + job("a", 3) + "}\n- {at: 1m, controller: restart}"
     first = run("-", "-o", "jsonl", stdin=scenario(body), code=0).stdout
     equal(run("-", "-o", "jsonl", stdin=scenario(body)).stdout == first, True, "same bytes")
-    equal(run("-", stdin=scenario(body, seed=2)).stdout == first, False, "another seed, other names")
+    equal(run("-", "-o", "jsonl", stdin=scenario(body, seed=2)).stdout == first, False, "another seed, other names")
     equal(run("-", "-o", "jsonl", "--seed", "2", stdin=scenario(body)).stdout ==
-          run("-", stdin=scenario(body, seed=2)).stdout, True, "--seed is the scenario's seed")
+          run("-", "-o", "jsonl", stdin=scenario(body, seed=2)).stdout, True, "--seed is the scenario's seed")
 
 
 @cases
