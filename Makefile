@@ -9,7 +9,7 @@ SETUP ?= scripts/setup
 WERROR ?= false
 prefix ?= /usr/local
 FUZZ_SECONDS ?= 120
-ARGS ?= examples/oltp.yaml
+ARGS ?= examples/training.yaml
 CHAOS ?= 200 600
 SAN = -Db_sanitize=address,undefined
 
@@ -31,7 +31,7 @@ BUILDS = build build-san build-tsan build-cov build-clang build-fuzz
 all: build@compile  ## build the release into build/
 	@:
 
-run: build@compile  ## build, then run examples/oltp.yaml, sixty processes (ARGS="...")
+run: build@compile  ## build, then run examples/training.yaml: a worker dies, all go on (ARGS="...")
 	build/muster run $(ARGS)
 
 test: test@setup build@compile build-san@compile  ## run all tests under ASan and UBSan (TESTS="name ...")
