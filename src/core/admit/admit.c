@@ -5,6 +5,9 @@
 #include "core/admit/admit_internal.h"
 #include <assert.h>
 
+#define TRIES_MIN 10000
+#define TRIES_EACH 50
+
 struct admit *admit_new(const struct admit_settings *settings, uint64_t seed)
 {
     struct admit *admit = mem_zalloc(sizeof(*admit));
@@ -27,6 +30,7 @@ void tree_done(struct tree *tree)
     vec_done(&tree->reservers);
     vec_done(&tree->less);
     vec_done(&tree->more);
+    vec_done(&tree->leveled);
 }
 
 static bool free_wl(void *arg, const char *key, void *value)
@@ -133,7 +137,7 @@ void admit_set(struct admit *admit, const struct admit_settings *settings, time_
     admit->now = now;
     tree_unpark(admit); /* those set aside may not have to wait any more */
     (void)map_each(admit->wls, settle_each, admit);
-    admit->is_claims_dirty = true;
+    admit->is_claims_dirty = admit->are_all_claims_dirty = true;
 }
 
 /* ---- trying ---- */
@@ -178,25 +182,28 @@ static void drop_later_claims(struct admit *admit, const struct wl *wl, time_ms 
     }
 }
 
-static void try_shape(struct admit *admit, struct shape *shape, time_ms now)
+/* True when it needs that those claims are dropped. */
+static bool try_shape(struct admit *admit, struct shape *shape)
 {
     struct queue *queue = shape->queue;
     struct wl *wl = shape_head(shape);
     try_out(admit, wl, queue, shape);
     if (admit->attempt.mode >= MODE_PREEMPT || queue->n_claims == 0)
-        return;
+        return false;
     lift_later_claims(admit, wl, false);
     try_out(admit, wl, queue, shape);
     lift_later_claims(admit, wl, true);
-    if (admit->attempt.mode >= MODE_PREEMPT)
-        drop_later_claims(admit, wl, now);
+    return true;
 }
 
-static void relevel(struct admit *admit, struct shape *shape, uint32_t level)
+static void claim_now(struct admit *admit, const struct attempt *attempt, time_ms now)
 {
-    pq_remove(&admit->heads, shape->queue);
-    shape->level = level;
-    queue_rehead(admit, shape->queue);
+    struct wl *wl = attempt->wl;
+    shape_leave(admit, wl);
+    claim_take(admit, wl, &attempt->uses);
+    decide_preempt(admit, attempt, now);
+    wl_tell(admit, wl);
+    due_arm(admit, wl, now);
 }
 
 static void try_head(struct admit *admit, struct queue *queue, time_ms now)
@@ -205,25 +212,26 @@ static void try_head(struct admit *admit, struct queue *queue, time_ms now)
     struct shape *shape = pq_top(&queue->tries);
     struct scope *scope = shape->scope;
     struct flavor *flavor = NULL;
+    if (scope_lets_in_before(admit, shape))
+        return;
     if (scope)
         scope->let_in = NULL;
     shape->scope = NULL;
-    try_shape(admit, shape, now);
+    bool drops = try_shape(admit, shape);
     if (attempt->mode < MODE_PREEMPT) {
         shape_park(admit, shape, attempt);
-    } else if (attempt->level > shape->level) {
-        relevel(admit, shape, attempt->level);
-    } else if (attempt->mode != MODE_FIT) {
-        struct wl *wl = attempt->wl;
-        shape_leave(admit, wl);
-        claim_take(admit, wl, &attempt->uses);
-        decide_preempt(admit, attempt, now);
-        wl_tell(admit, wl);
-        due_arm(admit, wl, now);
-    } else if (scope_blocks(admit, attempt, &scope, &flavor)) {
+    } else if (attempt->mode == MODE_FIT && scope_blocks(admit, attempt, &scope, &flavor)) {
+        shape->level = attempt->level;
         shape_set_aside(admit, shape, scope, flavor);
+    } else if (attempt->level > shape->level) {
+        shape_relevel(admit, shape, attempt->level);
     } else {
-        decide_admit(admit, attempt->wl, attempt, now);
+        if (drops)
+            drop_later_claims(admit, attempt->wl, now);
+        if (attempt->mode == MODE_FIT)
+            decide_admit(admit, attempt->wl, attempt, now);
+        else
+            claim_now(admit, attempt, now);
     }
 }
 
@@ -252,21 +260,29 @@ static void claim_retry(struct admit *admit, struct wl *wl, time_ms now)
     }
 }
 
+/* Best first. */
+static void sort_in(wl_vec *claims, struct wl *wl)
+{
+    vec_push(claims, wl);
+    for (size_t i = claims->len - 1; i > 0 && wl_is_before(wl, claims->items[i - 1]); i--) {
+        claims->items[i] = claims->items[i - 1];
+        claims->items[i - 1] = wl;
+    }
+}
+
 static bool retry_claims(struct admit *admit, time_ms now)
 {
     if (!admit->is_claims_dirty)
         return false;
-    admit->is_claims_dirty = false;
     wl_vec claims = {0};
     for (size_t i = 0; i < admit->claims.len; i++) {
-        vec_push(&claims, admit->claims.items[i]);
-        for (size_t j = claims.len - 1; j > 0 && wl_is_before(claims.items[j], claims.items[j - 1]);
-             j--) {
-            struct wl *swap = claims.items[j];
-            claims.items[j] = claims.items[j - 1];
-            claims.items[j - 1] = swap;
-        }
+        struct wl *wl = admit->claims.items[i];
+        if (admit->are_all_claims_dirty || wl->pending_in->tree->is_claims_dirty)
+            sort_in(&claims, wl);
     }
+    for (size_t i = 0; i < claims.len; i++)
+        claims.items[i]->pending_in->tree->is_claims_dirty = false;
+    admit->is_claims_dirty = admit->are_all_claims_dirty = false;
     for (size_t i = 0; i < claims.len; i++) {
         if (claims.items[i]->is_claiming)
             claim_retry(admit, claims.items[i], now);
@@ -296,7 +312,10 @@ void admit_step(struct admit *admit, time_ms now, struct admit_decisions *ret_de
         settle_queues(admit, now);
     }
     due_run(admit, now);
-    for (;;) {
+    /* Each try admits, evicts, parks or sets aside, so this ends by itself; the bound is a promise
+     * to the host that a fault here cannot keep it from its other work. */
+    size_t most = TRIES_MIN + TRIES_EACH * map_count(admit->wls);
+    for (size_t i = 0; i < most; i++) {
         park_stir(admit);
         if (retry_claims(admit, now))
             continue;
@@ -307,7 +326,7 @@ void admit_step(struct admit *admit, time_ms now, struct admit_decisions *ret_de
         try_head(admit, queue, now);
     }
     decide_waits(admit);
-    admit->is_dirty = false;
+    admit->is_dirty = admit->heads.len > 0;
     *ret_decisions = (struct admit_decisions){admit->decisions.items, admit->decisions.len};
 }
 

@@ -49,7 +49,8 @@ struct group {
 struct tree { /* of a root node: everything that belongs together */
     queue_vec queues, reservers;
     shape_vec less, more; /* parked shapes to try again when usage went down, or changed at all */
-    bool is_less, is_more;
+    shape_vec leveled;    /* shapes to be tried whose level may be otherwise after a change */
+    bool is_less, is_more, is_claims_dirty;
     struct scope scope;
 };
 
@@ -206,8 +207,10 @@ struct shape {
     struct flavor *flavor; /* aside for SCOPE_FLAVOR */
     struct waiter *waiters;
     size_t n_waiters;
-    size_t less_slot, more_slot, flavor_slot; /* place plus one */
-    take_vec wants;   /* parked for quota that would be its queue's own: what it reserves */
+    size_t less_slot, more_slot, flavor_slot, leveled_slot; /* place plus one */
+    bool lacks_quota; /* when last tried; holds while it is tried again, so that what it keeps from
+                         others does not come and go */
+    take_vec wants;   /* of its queue's own quota: what it keeps from borrowers then */
     bool is_reserved; /* fits, but only with what others keep for their heads */
     bool is_touched;  /* parked in this step */
 };
@@ -248,7 +251,8 @@ struct admit {
     VEC(struct tree *) stirred;
     VEC(struct cell *) freed; /* root cells */
     wl_vec claims;
-    bool is_claims_dirty;
+    bool is_claims_dirty; /* some tree's are */
+    bool are_all_claims_dirty;
     shape_vec touched;
     struct heap due;
     bool is_dirty;
@@ -313,6 +317,7 @@ void shape_park(struct admit *admit, struct shape *shape, const struct attempt *
 void shape_set_aside(struct admit *admit, struct shape *shape, struct scope *scope,
                      struct flavor *flavor);
 void shape_wake(struct admit *admit, struct shape *shape);
+void shape_relevel(struct admit *admit, struct shape *shape, uint32_t level);
 void shape_unpark(struct admit *admit, struct shape *shape); /* out of every list of waiting */
 void park_wake_all(struct admit *admit);
 void reserve_refresh(struct admit *admit, struct queue *queue);
@@ -325,6 +330,8 @@ void scope_count(struct admit *admit, struct wl *wl);
 void scope_uncount(struct admit *admit, struct wl *wl);
 void scope_recount(struct admit *admit, bool is_on);
 void scope_let_in(struct admit *admit);
+/* Somebody of its own queue, who comes first and was set aside, may be tried now, and is to be. */
+bool scope_lets_in_before(struct admit *admit, const struct shape *shape);
 bool scope_blocks(struct admit *admit, const struct attempt *attempt, struct scope **ret_scope,
                   struct flavor **ret_flavor);
 

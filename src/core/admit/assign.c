@@ -114,7 +114,7 @@ static bool can_ever(const struct attempt *attempt, size_t set_index, const stru
         if (!group_has(group, set->needs[i].resource, &r))
             continue;
         const struct cell *cell = group->cells[flavor * group->n_resources + r];
-        if ((amount)set->needs[i].amount * attempt->counts[set_index] > cell->potential)
+        if ((amount)set->needs[i].amount * set->count > cell->potential)
             return false;
     }
     return true;

@@ -166,7 +166,7 @@ static void reserver_set(struct queue *queue, bool is_on)
 void reserve_refresh(struct admit *admit, struct queue *queue)
 {
     const struct shape *first = queue->n_claims == 0 ? first_waiting(queue) : NULL;
-    bool has_wants = first && first->state == SHAPE_PARKED && first->wants.len > 0;
+    bool has_wants = first && first->lacks_quota && first->wants.len > 0;
     if (!has_wants && queue->reserver == 0)
         return;
     size_t n = has_wants ? first->wants.len : 0;
@@ -227,12 +227,22 @@ bool reserve_allows(const struct attempt *attempt)
 
 /* ---- parking and waking ---- */
 
+static bool has_choice(const struct queue *queue)
+{
+    for (size_t i = 0; i < queue->n_groups; i++) {
+        if (queue->groups[i].n_flavors > 1)
+            return true;
+    }
+    return false;
+}
+
 static void park_as(struct admit *admit, struct shape *shape, enum shape_state state)
 {
     struct queue *queue = shape->queue;
     assert(shape->state == SHAPE_TRY);
     pq_remove(&admit->heads, queue);
     pq_remove(&queue->tries, shape);
+    list_remove(&queue->tree->leveled, &shape->leveled_slot, offsetof(struct shape, leveled_slot));
     shape->state = state;
     pq_push(&queue->parked, shape);
     if (!shape->is_touched) {
@@ -242,15 +252,20 @@ static void park_as(struct admit *admit, struct shape *shape, enum shape_state s
     find_wants(shape);
 }
 
+static bool may_preempt(const struct queue *queue)
+{
+    const struct admit_preemption *rules = &queue->rules.preemption;
+    return rules->within != WITHIN_NEVER || rules->reclaim != RECLAIM_NEVER;
+}
+
 void shape_park(struct admit *admit, struct shape *shape, const struct attempt *attempt)
 {
     struct queue *queue = shape->queue;
-    const struct admit_preemption *rules = &queue->rules.preemption;
     shape->is_reserved = attempt->is_reserved;
+    shape->lacks_quota = true;
     park_as(admit, shape, SHAPE_PARKED);
     wait_for(shape, &attempt->lacks);
-    bool may_preempt = rules->within != WITHIN_NEVER || rules->reclaim != RECLAIM_NEVER;
-    if (may_preempt || attempt->is_fickle || attempt->is_reserved)
+    if (may_preempt(queue) || attempt->is_fickle || attempt->is_reserved)
         list_add(&queue->tree->less, shape, &shape->less_slot);
     if (preempt_may_reclaim(queue) || attempt->is_fickle || attempt->is_reserved)
         list_add(&queue->tree->more, shape, &shape->more_slot);
@@ -262,9 +277,12 @@ void shape_set_aside(struct admit *admit, struct shape *shape, struct scope *sco
                      struct flavor *flavor)
 {
     struct queue *queue = shape->queue;
+    shape->lacks_quota = false;
     park_as(admit, shape, SHAPE_ASIDE);
-    /* While it waits it may come to lack quota, which its queue would then keep for it. */
-    if (shape->wants.len > 0 || flavor)
+    /* While it waits it may come to lack quota: its queue would keep it for it, or it would
+     * preempt, which nobody has to wait with. */
+    bool may_move = shape->level > 0 && has_choice(queue);
+    if (shape->wants.len > 0 || flavor || may_move || may_preempt(queue))
         list_add(&queue->tree->more, shape, &shape->more_slot);
     if (shape->level > 0)
         list_add(&queue->tree->less, shape, &shape->less_slot);
@@ -307,6 +325,7 @@ void shape_unpark(struct admit *admit, struct shape *shape)
     shape->n_waiters = 0;
     list_remove(&queue->tree->less, &shape->less_slot, offsetof(struct shape, less_slot));
     list_remove(&queue->tree->more, &shape->more_slot, offsetof(struct shape, more_slot));
+    list_remove(&queue->tree->leveled, &shape->leveled_slot, offsetof(struct shape, leveled_slot));
     if (shape->flavor)
         list_remove(&shape->flavor->blocked, &shape->flavor_slot,
                     offsetof(struct shape, flavor_slot));
@@ -327,6 +346,33 @@ void shape_wake(struct admit *admit, struct shape *shape)
     shape->level = 0;
     pq_push(&queue->tries, shape);
     queue_rehead(admit, queue);
+}
+
+/* Its place among the heads, by how much it would borrow. That only grows with what others take,
+ * except that it may have to go to another flavor then, and borrow less there. */
+void shape_relevel(struct admit *admit, struct shape *shape, uint32_t level)
+{
+    struct queue *queue = shape->queue;
+    pq_remove(&admit->heads, queue);
+    shape->level = level;
+    if (level > 0 && has_choice(queue))
+        list_add(&queue->tree->leveled, shape, &shape->leveled_slot);
+    queue_rehead(admit, queue);
+}
+
+static void unlevel(struct shape *shape)
+{
+    list_remove(&shape->queue->tree->leveled, &shape->leveled_slot,
+                offsetof(struct shape, leveled_slot));
+}
+
+static void level_anew(struct admit *admit, struct tree *tree)
+{
+    while (tree->leveled.len > 0) {
+        struct shape *shape = *vec_last(&tree->leveled);
+        unlevel(shape);
+        shape_relevel(admit, shape, 0);
+    }
 }
 
 /* ---- changes ---- */
@@ -365,6 +411,7 @@ void park_stir(struct admit *admit)
         struct tree *tree = vec_pop(&admit->stirred);
         bool is_less = tree->is_less;
         tree->is_less = tree->is_more = false;
+        level_anew(admit, tree);
         wake_list(admit, &tree->more, false);
         if (is_less)
             wake_list(admit, &tree->less, true);
@@ -379,8 +426,11 @@ void park_wake_all(struct admit *admit)
         for (struct shape *shape; (shape = pq_top(&queue->parked));)
             shape_wake(admit, shape);
         pq_remove(&admit->heads, queue);
-        for (size_t j = 0; j < queue->tries.len; j++)
-            ((struct shape *)queue->tries.items[j])->level = 0;
+        for (size_t j = 0; j < queue->tries.len; j++) {
+            struct shape *shape = queue->tries.items[j];
+            unlevel(shape);
+            shape->level = 0;
+        }
         queue_rehead(admit, queue);
     }
     for (size_t i = 0; i < admit->stirred.len; i++)

@@ -57,9 +57,9 @@ void tree_stir(struct admit *admit, struct tree *tree, bool is_less)
 {
     if (!tree->is_less && !tree->is_more)
         vec_push(&admit->stirred, tree);
-    tree->is_more = true;
+    tree->is_more = tree->is_claims_dirty = admit->is_claims_dirty = true;
     if (is_less)
-        tree->is_less = admit->is_claims_dirty = true;
+        tree->is_less = true;
     admit->is_dirty = true;
 }
 
@@ -201,6 +201,7 @@ void claim_take(struct admit *admit, struct wl *wl, const take_vec *uses)
     wl->claim_slot = admit->claims.len;
     wl->local->queue->n_claims++;
     take_all(admit, wl->local->queue, &wl->uses, true);
+    queue_rehead(admit, wl->local->queue); /* StrictFIFO: nobody goes before it now */
 }
 
 void claim_drop(struct admit *admit, struct wl *wl)
@@ -264,6 +265,8 @@ static void settle_waiting(struct admit *admit, struct wl *wl, enum admit_state 
     bool is_queued = state == STATE_QUEUED;
     if (wl->shape && stamp != wl->stamp)
         shape_leave(admit, wl);
+    if (wl->holds_in && stamp != wl->stamp)
+        tree_stir(admit, wl->holds_in->tree, true); /* newer than others now: they may preempt it */
     wl->stamp = stamp;
     bool is_counted = is_waiting(state) && wl->local->is_known && !wl->facts.is_deleted;
     count_pending(admit, wl, is_counted ? wl->local->queue : NULL);

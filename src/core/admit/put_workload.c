@@ -239,5 +239,5 @@ void admit_undo(struct admit *admit, const char *key, time_ms now)
     wl->failed = wl->failed_before;
     wl->failed_before = failed;
     wl_settle(admit, wl, now);
-    admit->is_claims_dirty = true;
+    admit->is_claims_dirty = admit->are_all_claims_dirty = true;
 }

@@ -77,7 +77,7 @@ void scope_uncount(struct admit *admit, struct wl *wl)
             scope_open(admit, scope);
     }
     count_flavors(admit, wl, false);
-    admit->is_claims_dirty = true;
+    admit->is_claims_dirty = admit->are_all_claims_dirty = true;
 }
 
 /* Around a change of who belongs to which tree. */
@@ -123,14 +123,24 @@ static void let_one_in(struct admit *admit, struct scope *scope)
         struct shape *shape = pq_top(&queue->aside);
         uint32_t level = shape->level;
         shape_wake(admit, shape);
-        pq_remove(&admit->heads, queue);
-        shape->level = level;
-        queue_rehead(admit, queue);
+        shape_relevel(admit, shape, level);
         if (pq_top(&queue->tries) == shape && queue->head_slot > 0) {
             scope->let_in = shape;
             shape->scope = scope;
         }
     }
+}
+
+bool scope_lets_in_before(struct admit *admit, const struct shape *shape)
+{
+    struct queue *queue = shape->queue;
+    struct shape *first = pq_top(&queue->aside);
+    if (!first || first->scope->unready > 0 || shape_is_before(shape, first))
+        return false;
+    uint32_t level = first->level;
+    shape_wake(admit, first);
+    shape_relevel(admit, first, level);
+    return true;
 }
 
 void scope_let_in(struct admit *admit)

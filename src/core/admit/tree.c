@@ -204,6 +204,6 @@ void tree_rebuild(struct admit *admit)
         queue->needs_settling = queue->needs_settling || queue->inactive != before;
     }
     scope_recount(admit, true);
-    admit->is_claims_dirty = true;
+    admit->is_claims_dirty = admit->are_all_claims_dirty = true;
     admit->is_tree_dirty = false;
 }
