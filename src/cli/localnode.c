@@ -41,6 +41,7 @@ struct localnode {
     const char *base_env[8];
     char *path;   /* PATH=..., of base_env */
     char *socket; /* of the server */
+    char *hosts_dir;
     struct token_key key;
     void (*done)(void *arg);
     void *done_arg;
@@ -159,6 +160,7 @@ static void make_runner(struct localnode *node)
                    .host_ip = "127.0.0.1",
                    .pod_ip = "127.0.0.1",
                    .base_env = node->base_env,
+                   .hosts_dir = node->hosts_dir,
                    .agents = {node->socket, make_agent_token, node},
                    .uid = (int64_t)getuid(),
                    .cpu_milli = (int64_t)(cores * 1000),
@@ -209,6 +211,7 @@ static int guest_open(void *arg, const char *data, struct err *err)
         return r;
     char folder[PATH_MAX]; /* containers have other working directories than we */
     node->socket = mem_printf("%s/muster.sock", realpath(data, folder) != NULL ? folder : data);
+    node->hosts_dir = mem_printf("%s/node/hosts", realpath(data, folder) != NULL ? folder : data);
     node->logs = logsource_of(process_runtime_logs(node->runtime));
     node->usage = usage_port(process_runtime_usage(node->runtime));
     make_runner(node);
@@ -293,6 +296,7 @@ void localnode_free(struct localnode *node)
     mem_free(node->name);
     mem_free(node->path);
     mem_free(node->socket);
+    mem_free(node->hosts_dir);
     mem_free(node);
 }
 

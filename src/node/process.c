@@ -463,6 +463,7 @@ static const struct runtime_ops OPS = {
     .forget = forget,
     .pod_remove = pod_remove,
     .pod_forget = pod_forget,
+    .hosts = process_hosts,
     .sweep = process_sweep,
 };
 

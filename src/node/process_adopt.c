@@ -121,4 +121,5 @@ void process_sweep(struct runtime *runtime, bool (*is_known)(void *arg, const ch
     if (dir != NULL)
         (void)closedir(dir);
     logs_sweep(rt->logs, is_known, arg);
+    process_hosts_sweep(rt);
 }

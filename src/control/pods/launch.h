@@ -63,7 +63,8 @@ struct launch_node {
      * variables; PATH is added when it is missing. NULL for a runtime that has images, which bring
      * theirs. */
     const char *const *base_env;
-    int64_t uid; /* the supervisor's own; only 0 can start processes of other users */
+    const char *hosts_dir; /* where runtime_ops.hosts puts names of members; NULL: nowhere */
+    int64_t uid;           /* the supervisor's own; only 0 can start processes of other users */
     int64_t cpu_milli, memory_bytes; /* what is there: containers without a limit may use it */
 };
 /* `container`: its object in the pod's spec. -ENOENT: a ConfigMap or a key is missing (err says
