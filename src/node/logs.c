@@ -365,11 +365,17 @@ static bool use_again(const struct logs *logs, const struct log_name *name, cons
     if (map_get(logs->files, str_text(&key)) != NULL)
         return false; /* somebody reads it */
     scoped_free char *old = mem_printf("%s/%s.log", logs->dir, str_text(&key));
-    return renameat2(AT_FDCWD, old, AT_FDCWD, path, RENAME_NOREPLACE) == 0 &&
-           truncate(path, 0) == 0;
+    scoped_free char *marks = mem_printf("%s.marks", old), *longer = mem_printf("%s.1", old);
+    if (file_exists(longer)) /* of a long one more is left than this: see logs_trim() */
+        return false;
+    if (renameat2(AT_FDCWD, old, AT_FDCWD, path, RENAME_NOREPLACE) < 0 || truncate(path, 0) < 0)
+        return false;
+    (void)unlink(marks); /* mostly there are none */
+    return true;
 }
 
-/* `ret_is_fresh`: nothing of this container was there before, or at least not of this start. */
+/* `ret_is_fresh`: nothing of this container was there before, or at least not of this start. 1:
+ * what was too old is gone. */
 static int create(struct logs *logs, const struct log_name *name, const char *path,
                   bool *ret_is_fresh, struct err *err)
 {
@@ -383,7 +389,7 @@ static int create(struct logs *logs, const struct log_name *name, const char *pa
         return r;
     if (use_again(logs, name, path)) {
         *ret_is_fresh = true;
-        return 0;
+        return 1;
     }
     (void)mkdir(str_text(&pod), 0750); /* the usual case; whatever is wrong is found below */
     bool is_fresh = mkdir(str_text(&folder), 0750) == 0;
@@ -408,6 +414,8 @@ int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, 
     scoped_free char *path = mem_printf("%s/%s.log", logs->dir, str_text(&key));
     bool is_fresh = false;
     r = create(logs, name, path, &is_fresh, err);
+    bool is_trimmed = r > 0;
+    r = r > 0 ? 0 : r;
     if (r == 0 && is_fresh && map_get(logs->files, str_text(&key)) == NULL)
         file = file_add(logs, str_text(&key), path); /* nothing of it can be on the disk */
     else if (r == 0)
@@ -423,7 +431,7 @@ int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, 
         log_file_look(file); /* what came before the watch */
     }
     *ret_path = take_ptr(path);
-    return 0;
+    return is_trimmed;
 }
 
 static void end_file(struct log_file *file)

@@ -28,7 +28,8 @@ struct log_name {
     const char *ns, *pod, *uid, *container;
     uint32_t generation;
 };
-/* The file that the container shall write to; directories are made, watching begins. */
+/* The file that the container shall write to; directories are made, watching begins. 1: there is
+ * nothing left to trim. */
 int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, struct err *err);
 void logs_end(struct logs *logs, const struct log_name *name); /* no more will come */
 /* Older generations but the one before `generation` are removed. */

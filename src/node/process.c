@@ -305,7 +305,8 @@ static int begin(struct process_runtime *rt, struct punit *unit, const struct la
     int r = make_leaf(rt, unit, launch, &door, err);
     if (r == 0)
         r = logs_begin(rt->logs, &name, &out, err);
-    if (r == 0)
+    bool is_trimmed = r > 0;
+    if (r >= 0)
         r = volumes_make(rt->volumes, unit->uid, launch, &arena, &request.mounts, err);
     request.n_mounts = launch->n_mounts;
     unit->uid_of = launch->uid;
@@ -318,7 +319,8 @@ static int begin(struct process_runtime *rt, struct punit *unit, const struct la
     request.cgroup = door.v2;
     request.join = (const char *const *)door.join;
     if (r == 0) {
-        logs_trim(rt->logs, &name);
+        if (!is_trimmed)
+            logs_trim(rt->logs, &name);
         spawner_start(rt->spawner, &request);
     }
     cgroup_door_done(&door);

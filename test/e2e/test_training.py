@@ -154,6 +154,16 @@ def a_command_runs_as_a_group(w):
 
 
 @cases
+def members_have_names(w):
+    out, _ = w.muster("run", "-n", "2", "--name", "pair", "--", "sh", "-c", 'cat "$MUSTER_HOSTS_FILE"')
+    for rank in range(2):
+        matches(out, rf"\| 127\.0\.0\.1\tpair-worker-0-{rank}\.pair pair-worker-0-{rank}$")
+    w.remove("pair")
+    folder = w.node.server.data / "node" / "hosts"
+    wait_until(lambda: not any(folder.iterdir()), "an empty folder of hosts files")
+
+
+@cases
 def a_command_that_always_dies_fails(w):
     out, err = w.muster("run", "-n", "2", "--name", "hopeless", "--max-restarts", "2", "--", "false",
                         code=1)
