@@ -143,7 +143,7 @@ def the_result_is_the_same_however_often_somebody_dies(w):
 def a_command_runs_as_a_group(w):
     script = ('echo "$RANK/$WORLD_SIZE $LOCAL_RANK $MASTER_ADDR ${MASTER_PORT:+port} '
               'e$MUSTER_EPOCH $JOB_COMPLETION_INDEX"; '
-              '[ "$RANK$MUSTER_EPOCH" = 11 ] && exit 3; [ $MUSTER_EPOCH = 1 ] && exec sleep 1000')
+              '[ "$RANK$MUSTER_EPOCH" = 11 ] && exit 3; [ $MUSTER_EPOCH != 1 ] || exec sleep 1000')
     out, err = w.muster("run", "-n", "3", "--name", "trio", "--", "sh", "-c", script)
     equal(err, "")
     for rank in range(3):  # of the epoch that stayed; one that was over at once may not be seen
