@@ -14,7 +14,7 @@
  * and is not in the status yet (reserved). place_schedule() reserves its answer by itself. */
 
 #define PLACE_PODS_MAX (1 << 20)
-#define PLACE_VREPLICAS_MAX (1 << 30)
+#define PLACE_VREPLICAS_MAX (1 << 22) /* of one vpod; more is taken as so many */
 
 struct place;
 

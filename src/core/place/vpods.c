@@ -89,6 +89,8 @@ static void list_tidy(struct place_list *list)
         struct place_at at = list->at.items[i];
         if (at.ordinal < 0 || at.ordinal >= PLACE_PODS_MAX || at.vreplicas <= 0)
             continue;
+        if (at.vreplicas > PLACE_VREPLICAS_MAX)
+            at.vreplicas = PLACE_VREPLICAS_MAX;
         struct place_at *last = kept > 0 ? &list->at.items[kept - 1] : NULL;
         if (last != NULL && last->ordinal == at.ordinal) {
             int64_t sum = (int64_t)last->vreplicas + at.vreplicas;
@@ -185,11 +187,13 @@ static void drop_if_empty(struct place *place, struct vpod *vpod)
 void place_set_vpod(struct place *place, const char *name, const struct place_wish *wish,
                     const struct place_at *committed, size_t n)
 {
-    assert(wish->vreplicas >= 0 && wish->vreplicas <= PLACE_VREPLICAS_MAX && wish->max_pods >= 0);
+    assert(wish->vreplicas >= 0 && wish->max_pods >= 0);
     struct vpod *vpod = vpod_need(place, name);
     place->pending -= pending_of(vpod);
     vpod->is_listed = true;
     vpod->wish = *wish;
+    if (wish->vreplicas > PLACE_VREPLICAS_MAX)
+        vpod->wish.vreplicas = PLACE_VREPLICAS_MAX;
     place->pending += pending_of(vpod);
     vec_clear(&vpod->committed.at);
     for (size_t i = 0; i < n; i++)

@@ -218,7 +218,7 @@ static const struct scene SCENES[] = {
         "error: -:5:54: vpods[0].placements[1]: not a placement\n"
         "hint: [ordinal, vreplicas], such as [0, 5]\n"),
     BAD("too many", POOL "policyType: MAXFILLUP\nvpods: [{name: v, vreplicas: 1e18}]\n",
-        "error: -:5:30: vpods[0].vreplicas: not a whole number from 0 to 1073741824\n"
+        "error: -:5:30: vpods[0].vreplicas: not a whole number from 0 to 4194304\n"
         "hint: a whole number, such as 3\n"),
     BAD("two objects", "{}\n---\n{}\n",
         "error: -: 2 objects instead of one\n"
