@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gives pods to nodes: the plain way, until the placement engine does it better. A pod goes to the
- * node with the largest share of room left among those that let it in.
+/* Gives pods to nodes. Which node is the best is the placement engine's word (core/place/bind.h);
+ * here it is told of pods and nodes, and its answers are written.
  *
- * What each node has left is kept up to date with every change of a pod or a node, so a pod costs a
- * walk over the nodes in order of room until one fits, mostly the first. A decision counts at once,
- * as `assumed`, before its write is known: the next pod must not get the same room. When its key
- * comes back and the pod still has no node, the write has failed and the room is given back.
+ * A decision counts at once, as `assumed`, before its write is known: the next pod must not get the
+ * same room. When its key comes back and the pod still has no node, the write has failed and the
+ * room is given back. The members of a gang get their rooms together, as `promised`; each is then
+ * written under its own key.
  *
- * Pods that fit nowhere wait in classes of equals. When room appears (the key RETRY), the first of
- * each class is looked at; when it fits, its turn ends with the next look at the class. So room for
- * one pod never costs a look at all that wait. */
+ * Pods that fit nowhere wait in classes of equals, or in their gang. When room appears (the key
+ * RETRY), the first of each class is looked at; when it fits, its turn ends with the next look at
+ * the class. So room for one pod never costs a look at all that wait. */
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -22,70 +22,12 @@
 
 #define RETRY "~" /* no pod's key: those have a / */
 #define SCHEDULER "default-scheduler"
-#define SHARE_ONE 1000000
-
-struct room { /* of one node */
-    char *name;
-    char *order; /* its key in `by_room` */
-    struct obj *node;
-    struct amounts has, taken;
-};
-
-struct guest {                   /* a pod that takes room, or waits for some */
-    TAILQ_ENTRY(guest) siblings; /* in its class, while it waits */
-    char *key;                   /* "namespace/name" */
-    char *node;                  /* where it takes room, or NULL */
-    struct amounts wants;
-    bool is_assumed; /* the write was asked for, the pod does not show it yet */
-    bool is_news;    /* the pod got its node from us, and nobody was told yet */
-    struct class *class;
-    int64_t generation; /* of the pod that waits */
-};
-
-struct class
-{
-    char *name;
-    bool saw_no_node; /* when it was last explained why its pods wait */
-    TAILQ_HEAD(, guest) guests;
-};
-
 /* "Scheduled" tells a person what became of his pod. Of thousands at once nobody reads it, and each
  * is an object as large as half a pod: then only so many are told. */
 #define NEWS_BURST 200
 #define NEWS_MS 100 /* until one more may be told */
 
-struct binder {
-    struct resource_names names;
-    time_ms news_at;      /* steady: if nothing had been told since, all of the burst were free */
-    struct map *rooms;    /* name of the node to struct room */
-    struct omap *by_room; /* the same, most room first */
-    struct map *guests;   /* UID of the pod to struct guest */
-    struct map *classes;  /* signature to struct class */
-};
-
 /* ---- nodes ---- */
-
-/* Of cpu, memory and places, the one of which the smallest part is free. */
-static int64_t free_share(const struct room *room)
-{
-    int64_t least = SHARE_ONE;
-    for (size_t i = 0; i < RESOURCE_KNOWN; i++) {
-        int64_t has = amounts_get(&room->has, i);
-        int64_t left = has - amounts_get(&room->taken, i);
-        int64_t share = has > 0 && left > 0 ? (int64_t)((__int128)left * SHARE_ONE / has) : 0;
-        least = share < least ? share : least;
-    }
-    return least;
-}
-
-static void place_in_order(struct binder *binder, struct room *room)
-{
-    if (room->order != NULL)
-        (void)omap_del(binder->by_room, room->order);
-    mem_free(room->order);
-    room->order = mem_printf("%07" PRId64 "|%s", SHARE_ONE - free_share(room), room->name);
-    (void)omap_put(binder->by_room, room->order, room);
-}
 
 /* Also of a node that is not there (any more): pods may say that they are on it. */
 static struct room *room_need(struct binder *binder, const char *name)
@@ -95,6 +37,7 @@ static struct room *room_need(struct binder *binder, const char *name)
         return room;
     room = mem_zalloc(sizeof(*room));
     room->name = mem_strdup(name);
+    room->id = bind_add_node(binder->bind);
     (void)map_put(binder->rooms, name, room);
     return room;
 }
@@ -104,10 +47,8 @@ static bool room_free(void *arg, const char *key, void *value)
     (void)arg, (void)key;
     struct room *room = value;
     mem_free(room->name);
-    mem_free(room->order);
     obj_unref(room->node);
     amounts_done(&room->has);
-    amounts_done(&room->taken);
     mem_free(room);
     return true;
 }
@@ -116,7 +57,7 @@ static bool room_free(void *arg, const char *key, void *value)
 static bool is_news_for_pods(const struct obj *node, const struct obj *old)
 {
     static const char *const PARTS[] = {"spec", "metadata.labels", "status.allocatable"};
-    if (old == NULL)
+    if (old == NULL || node->meta.deleted != old->meta.deleted)
         return true;
     for (size_t i = 0; i < ARRAY_LEN(PARTS); i++) {
         yyjson_val *a = json_at(node->root, PARTS[i]), *b = json_at(old->root, PARTS[i]);
@@ -131,73 +72,70 @@ static void map_node(struct control *control, const struct change *change)
 {
     struct binder *binder = control_state(control);
     struct room *room = room_need(binder, change->obj->meta.name);
+    bool is_gone = change->type == CHANGE_DELETED;
+    bool is_news = is_gone || room->node == NULL || is_news_for_pods(change->obj, room->node);
     obj_unref(take_ptr(room->node));
+    if (!is_gone)
+        room->node = obj_ref(change->obj);
+    if (!is_news)
+        return;
     vec_clear(&room->has.of);
-    if (change->type == CHANGE_DELETED) {
-        (void)omap_del(binder->by_room, room->order);
-        mem_free(take_ptr(room->order));
-        return; /* what is taken on it is remembered, should it come back */
-    }
-    room->node = obj_ref(change->obj);
-    amounts_read(&binder->names, json_at(change->obj->root, "status.allocatable"), &room->has);
-    place_in_order(binder, room);
-    if (map_count(binder->classes) > 0 && is_news_for_pods(change->obj, change->old))
+    if (!is_gone)
+        amounts_read(&binder->names, json_at(change->obj->root, "status.allocatable"), &room->has);
+    /* What is taken on a node that is gone is remembered, should it come back. */
+    bind_set_node(binder->bind, room->id, is_gone ? NULL : room, room->has.of.items,
+                  room->has.of.len);
+    binder->version++;
+    if (binder->n_waiting > 0 && !is_gone)
         control_add(control, RETRY);
 }
 
 /* ---- pods ---- */
 
-static struct guest *guest_need(struct binder *binder, const struct obj *pod)
+static void remember(struct guest *guest, const struct obj *pod)
 {
+    if (guest->pod == pod)
+        return;
+    obj_unref(guest->pod);
+    guest->pod = obj_ref((struct obj *)pod);
+}
+
+static struct guest *guest_need(struct control *control, const struct obj *pod)
+{
+    struct binder *binder = control_state(control);
     struct guest *guest = map_get(binder->guests, pod->meta.uid);
-    if (guest != NULL)
+    if (guest != NULL) {
+        remember(guest, pod);
         return guest;
+    }
     guest = mem_zalloc(sizeof(*guest));
     guest->key = mem_printf("%s/%s", obj_namespace(pod), pod->meta.name);
+    remember(guest, pod);
     amounts_of_pod(&binder->names, yyjson_obj_get(pod->root, "spec"), &guest->wants);
+    if (exclusive_key(pod) != NULL)
+        guest->owner = exclusive_owner(pod);
+    gang_join(binder, control_world(control)->cache, guest);
     (void)map_put(binder->guests, pod->meta.uid, guest);
     return guest;
 }
 
 static void stop_waiting(struct binder *binder, struct guest *guest)
 {
-    struct class *class = take_ptr(guest->class);
+    struct pod_class *class = take_ptr(guest->class);
+    gang_stop_waiting(binder, guest);
     if (class == NULL)
         return;
     TAILQ_REMOVE(&class->guests, guest, siblings);
-    if (!TAILQ_EMPTY(&class->guests))
-        return;
-    (void)map_del(binder->classes, class->name);
-    mem_free(class->name);
-    mem_free(class);
-}
-
-static void take_room(struct binder *binder, struct guest *guest, const char *node)
-{
-    struct room *room = room_need(binder, node);
-    guest->node = mem_strdup(node);
-    amounts_add(&room->taken, &guest->wants, 1);
-    if (room->node != NULL)
-        place_in_order(binder, room);
-}
-
-static void give_room_back(struct binder *binder, struct guest *guest)
-{
-    if (guest->node == NULL)
-        return;
-    struct room *room = map_get(binder->rooms, guest->node);
-    amounts_add(&room->taken, &guest->wants, -1);
-    if (room->node != NULL)
-        place_in_order(binder, room);
-    mem_free(take_ptr(guest->node));
-    guest->is_assumed = false;
+    binder->n_waiting--;
 }
 
 static void guest_free(struct binder *binder, struct guest *guest)
 {
     stop_waiting(binder, guest);
+    gang_leave(binder, guest);
+    obj_unref(guest->pod);
     mem_free(guest->key);
-    mem_free(guest->node);
+    mem_free(guest->owner);
     amounts_done(&guest->wants);
     mem_free(guest);
 }
@@ -227,32 +165,33 @@ static void drop_guest(struct control *control, const char *uid)
     struct guest *guest = map_del(binder->guests, uid);
     if (guest == NULL)
         return;
-    bool had_room = guest->node != NULL;
-    give_room_back(binder, guest);
+    bool had_room = guest->room != NULL;
+    guest_give(binder, guest);
     guest_free(binder, guest);
-    if (had_room && map_count(binder->classes) > 0)
+    if (had_room && binder->n_waiting > 0)
         control_add(control, RETRY);
 }
 
 static void settle(struct control *control, const struct obj *pod, const char *node)
 {
     struct binder *binder = control_state(control);
-    struct guest *guest = guest_need(binder, pod);
+    struct guest *guest = guest_need(control, pod);
+    bool is_there = guest->room != NULL && str_eq(guest->room->name, node);
     stop_waiting(binder, guest);
     if (guest->is_assumed) {
         guest->is_assumed = false;
-        guest->is_news = str_eq(guest->node, node);
+        guest->is_news = is_there;
         control_add(control, guest->key);
     }
-    if (str_eq(guest->node, node))
+    guest->is_promised = false;
+    if (is_there)
         return;
-    give_room_back(binder, guest);
-    take_room(binder, guest, node);
+    guest_give(binder, guest);
+    guest_take(binder, guest, room_need(binder, node));
 }
 
 static void map_pod(struct control *control, const struct change *change)
 {
-    struct binder *binder = control_state(control);
     const struct obj *pod = change->obj;
     if (change->type == CHANGE_DELETED || has_ended(pod)) {
         drop_guest(control, pod->meta.uid);
@@ -267,9 +206,10 @@ static void map_pod(struct control *control, const struct change *change)
         drop_guest(control, pod->meta.uid);
         return;
     }
-    struct guest *guest = guest_need(binder, pod);
+    struct guest *guest = guest_need(control, pod);
+    bool is_waiting = guest->class != NULL || guest->waits_in_gang;
     /* What is said about a pod that waits is mostly our own word. */
-    if (guest->class == NULL || guest->generation != pod->meta.generation)
+    if (!is_waiting || guest->generation != pod->meta.generation)
         control_add(control, guest->key);
 }
 
@@ -279,77 +219,6 @@ static void binder_map(struct control *control, const struct change *change)
         map_node(control, change);
     else if (change->obj->kind == &KIND_POD)
         map_pod(control, change);
-}
-
-/* ---- finding a node ---- */
-
-static bool fits(const struct room *room, const struct amounts *wants)
-{
-    for (size_t i = 0; i < wants->of.len; i++) {
-        int64_t wanted = wants->of.items[i];
-        if (wanted > 0 && wanted > amounts_get(&room->has, i) - amounts_get(&room->taken, i))
-            return false;
-    }
-    return true;
-}
-
-static struct room *find_room(struct binder *binder, const struct obj *pod,
-                              const struct amounts *wants)
-{
-    char buf[256];
-    yyjson_val *spec = yyjson_obj_get(pod->root, "spec");
-    const struct omap_item *item = omap_seek(binder->by_room, "");
-    for (; item != NULL; item = omap_next(item)) {
-        struct room *room = item->value;
-        if (fits(room, wants) && match_problem(room->node, spec, buf, sizeof(buf)) == NULL)
-            return room;
-    }
-    return NULL;
-}
-
-static void note(struct omap *reasons, const char *reason)
-{
-    uintptr_t count = (uintptr_t)omap_get(reasons, reason);
-    (void)omap_put(reasons, reason, (void *)(count + 1));
-}
-
-static void note_problem(struct binder *binder, const struct room *room, const struct obj *pod,
-                         const struct amounts *wants, struct omap *reasons)
-{
-    char buf[256];
-    const char *problem =
-        match_problem(room->node, yyjson_obj_get(pod->root, "spec"), buf, sizeof(buf));
-    if (problem != NULL) {
-        note(reasons, problem);
-        return;
-    }
-    for (size_t i = 0; i < wants->of.len; i++) {
-        int64_t wanted = wants->of.items[i];
-        if (wanted == 0 || wanted <= amounts_get(&room->has, i) - amounts_get(&room->taken, i))
-            continue;
-        scoped_free char *text = i == RESOURCE_PODS
-                                     ? mem_strdup("Too many pods")
-                                     : mem_printf("Insufficient %s", binder->names.list.items[i]);
-        note(reasons, text);
-    }
-}
-
-/* "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable." */
-static void explain(struct binder *binder, const struct obj *pod, const struct amounts *wants,
-                    struct str *out)
-{
-    struct omap *reasons = omap_new();
-    const struct omap_item *item = omap_seek(binder->by_room, "");
-    for (; item != NULL; item = omap_next(item))
-        note_problem(binder, item->value, pod, wants, reasons);
-    str_addf(out, "0/%zu nodes are available", omap_count(binder->by_room));
-    const char *sep = ": ";
-    for (item = omap_seek(reasons, ""); item != NULL; item = omap_next(item)) {
-        str_addf(out, "%s%zu %s", sep, (size_t)item->value, item->key);
-        sep = ", ";
-    }
-    str_addc(out, '.');
-    omap_free(reasons);
 }
 
 /* ---- what follows ---- */
@@ -400,38 +269,13 @@ static void say_unschedulable(struct control *control, const struct obj *pod, co
     control_event(control, pod, "Warning", "FailedScheduling", "%s", message);
 }
 
-/* Equal for pods that fit and fail together. */
-static char *signature(const struct obj *pod, const struct amounts *wants)
+static void wait_for_room(struct binder *binder, struct guest *guest, bool goes_first)
 {
-    static const char *const PARTS[] = {"nodeSelector", "affinity", "tolerations"};
-    scoped_str text = {0};
-    for (size_t i = 0; i < wants->of.len; i++) {
-        if (wants->of.items[i] != 0)
-            str_addf(&text, "%zu=%" PRId64 ",", i, wants->of.items[i]);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(PARTS); i++) {
-        yyjson_val *part = yyjson_obj_get(yyjson_obj_get(pod->root, "spec"), PARTS[i]);
-        if (part != NULL)
-            json_write_val(part, &text);
-        str_addc(&text, '|');
-    }
-    return str_take(&text);
-}
-
-static void wait_for_room(struct binder *binder, const struct obj *pod, struct guest *guest,
-                          bool goes_first)
-{
-    scoped_free char *name = signature(pod, &guest->wants);
-    struct class *class = map_get(binder->classes, name);
-    if (class == NULL) {
-        class = mem_zalloc(sizeof(*class));
-        class->name = mem_strdup(name);
-        TAILQ_INIT(&class->guests);
-        (void)map_put(binder->classes, name, class);
-    }
-    class->saw_no_node = class->saw_no_node || omap_count(binder->by_room) == 0;
+    struct pod_class *class = class_need(binder, guest);
+    class->saw_no_node = class->saw_no_node || bind_nodes(binder->bind) == 0;
     guest->class = class;
-    guest->generation = pod->meta.generation;
+    guest->generation = guest->pod->meta.generation;
+    binder->n_waiting++;
     if (goes_first)
         TAILQ_INSERT_HEAD(&class->guests, guest, siblings);
     else
@@ -455,7 +299,7 @@ static struct obj *pod_of_key(struct control *control, const char *key)
 
 /* Pods that wait are not explained again and again; but "no nodes" is what all of them hear that
  * come before the first node does, and it must not stand there for ever. */
-static void explain_anew(struct control *control, struct class *class)
+static void explain_anew(struct control *control, struct pod_class *class)
 {
     struct guest *guest;
     class->saw_no_node = false;
@@ -469,36 +313,131 @@ static bool retry_class(void *arg, const char *name, void *value)
 {
     (void)name;
     struct retry *retry = arg;
-    struct class *class = value;
+    struct pod_class *class = value;
     struct guest *guest = TAILQ_FIRST(&class->guests);
-    const struct obj *pod = pod_of_key(retry->control, guest->key);
-    if (pod != NULL && find_room(retry->binder, pod, &guest->wants) != NULL)
+    if (guest == NULL)
+        return true;
+    if (class_pick(retry->binder, class, guest->owner) != NULL)
         control_add(retry->control, guest->key);
-    else if (class->saw_no_node && omap_count(retry->binder->by_room) > 0)
+    else if (class->saw_no_node && bind_nodes(retry->binder->bind) > 0)
         explain_anew(retry->control, class);
     return true;
+}
+
+static bool retry_gang(void *arg, const char *name, void *value)
+{
+    (void)name;
+    struct retry *retry = arg;
+    struct gang *gang = value;
+    if (gang->n_placed > 0) { /* its first ones run: the others come as they fit */
+        struct guest *guest;
+        TAILQ_FOREACH(guest, &gang->waiting, siblings)
+        {
+            control_add(retry->control, guest->key);
+        }
+    } else if (gang_is_due(retry->binder, gang)) {
+        control_add(retry->control, TAILQ_FIRST(&gang->waiting)->key);
+    }
+    return true;
+}
+
+static void bind_guest(struct control *control, struct guest *guest)
+{
+    guest->is_promised = false;
+    guest->is_assumed = true;
+    bind(control, guest->pod, guest->room->name);
+}
+
+static void look_alone(struct control *control, struct guest *guest, bool has_waited)
+{
+    struct binder *binder = control_state(control);
+    struct pod_class *class = class_need(binder, guest);
+    struct room *room = class_pick(binder, class, guest->owner);
+    if (room == NULL) {
+        const char *why = binder_why(binder, guest);
+        say_unschedulable(control, guest->pod, why);
+        wait_for_room(binder, guest, has_waited);
+        return;
+    }
+    guest_take(binder, guest, room);
+    bind_guest(control, guest);
+    if (has_waited)
+        control_add(control, RETRY);
+}
+
+/* Of a gang that is not complete one member says so; of one that does not fit all do. */
+static void say_of_gang(struct control *control, struct gang *gang, struct guest *guest,
+                        struct guest *stuck)
+{
+    scoped_str text = {0};
+    if (stuck == NULL && guest != TAILQ_FIRST(&gang->waiting))
+        return;
+    if (stuck == NULL)
+        str_addf(&text, "gang %s has %zu of its %" PRId64 " members: waiting for the others",
+                 gang->name, gang->n_waiting, gang->size);
+    else
+        str_addf(&text, "gang %s of %zu does not fit as a whole: %s", gang->name, gang->n_waiting,
+                 binder_why(control_state(control), stuck));
+    say_unschedulable(control, guest->pod, str_text(&text));
+    struct guest *other;
+    if (stuck == NULL || gang->is_told)
+        return;
+    gang->is_told = true;
+    TAILQ_FOREACH(other, &gang->waiting, siblings)
+    {
+        control_add(control, other->key);
+    }
+}
+
+static void look_as_gang(struct control *control, struct guest *guest)
+{
+    struct binder *binder = control_state(control);
+    struct gang *gang = guest->gang;
+    struct guest *stuck = NULL;
+    gang_wait(binder, guest);
+    if ((int64_t)gang->n_waiting < gang->size) {
+        say_of_gang(control, gang, guest, NULL);
+        return;
+    }
+    if (!gang_is_due(binder, gang)) {
+        say_of_gang(control, gang, guest, guest);
+        return;
+    }
+    VEC(struct guest *) members = {0};
+    struct guest *member;
+    TAILQ_FOREACH(member, &gang->waiting, siblings)
+    {
+        vec_push(&members, member);
+    }
+    if (gang_try(binder, gang, &stuck)) {
+        gang->is_told = false;
+        for (size_t i = 0; i < members.len; i++)
+            control_add(control, members.items[i]->key);
+        bind_guest(control, guest);
+    } else {
+        say_of_gang(control, gang, guest, stuck);
+    }
+    vec_done(&members);
 }
 
 static void look_for_room(struct control *control, const struct obj *pod)
 {
     struct binder *binder = control_state(control);
-    struct guest *guest = guest_need(binder, pod);
-    bool has_waited = guest->class != NULL;
-    stop_waiting(binder, guest);
-    give_room_back(binder, guest); /* the write that should have told is known, and was in vain */
-    struct room *room = find_room(binder, pod, &guest->wants);
-    if (room != NULL) {
-        take_room(binder, guest, room->name);
-        guest->is_assumed = true;
-        bind(control, pod, room->name);
-        if (has_waited)
-            control_add(control, RETRY);
+    struct guest *guest = guest_need(control, pod);
+    if (guest->is_promised) {
+        bind_guest(control, guest);
         return;
     }
-    scoped_str message = {0};
-    explain(binder, pod, &guest->wants, &message);
-    wait_for_room(binder, pod, guest, has_waited);
-    say_unschedulable(control, pod, str_text(&message));
+    bool has_waited = guest->class != NULL;
+    if (guest->class != NULL)
+        stop_waiting(binder, guest);
+    guest_give(binder, guest); /* the write that should have told is known, and was in vain */
+    if (guest->gang != NULL && guest->gang->n_placed == 0) {
+        look_as_gang(control, guest);
+        return;
+    }
+    stop_waiting(binder, guest);
+    look_alone(control, guest, has_waited);
 }
 
 static bool may_tell_news(struct control *control)
@@ -518,6 +457,7 @@ static void binder_reconcile(struct control *control, const char *key)
     if (strcmp(key, RETRY) == 0) {
         struct retry retry = {control, binder};
         (void)map_each(binder->classes, retry_class, &retry);
+        (void)map_each(binder->gangs, retry_gang, &retry);
         return;
     }
     const struct obj *pod = pod_of_key(control, key);
@@ -530,7 +470,7 @@ static void binder_reconcile(struct control *control, const char *key)
         guest->is_news = false;
         if (may_tell_news(control))
             control_event(control, pod, "Normal", "Scheduled", "Successfully assigned %s to %s",
-                          key, guest->node);
+                          key, guest->room->name);
     }
 }
 
@@ -539,9 +479,10 @@ static void binder_begin(struct control *control)
     struct binder *binder = mem_zalloc(sizeof(*binder));
     resource_names_init(&binder->names);
     binder->rooms = map_new();
-    binder->by_room = omap_new();
     binder->guests = map_new();
     binder->classes = map_new();
+    binder->gangs = map_new();
+    binder->bind = bind_new(RESOURCE_KNOWN);
     control_set_state(control, binder);
 }
 
@@ -557,10 +498,12 @@ static void binder_end(struct control *control)
     struct binder *binder = control_state(control);
     (void)map_each(binder->guests, free_guest, binder);
     (void)map_each(binder->rooms, room_free, NULL);
+    (void)map_each(binder->classes, class_free, binder);
     map_free(binder->guests);
     map_free(binder->classes);
+    map_free(binder->gangs);
     map_free(binder->rooms);
-    omap_free(binder->by_room);
+    bind_free(binder->bind);
     resource_names_done(&binder->names);
     mem_free(binder);
     control_set_state(control, NULL);

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "base/map.h"
 #include "base/vec.h"
+#include "control/manager.h"
+#include "core/place/bind.h"
 #include "store/object.h"
+#include <bsd/sys/queue.h>
 
-/* Parts of the binder: what pods ask for and nodes have, and whether a node suits a pod. */
+/* The binder in parts:
+ *   binder.c        hears of pods and nodes, asks the engine, writes bindings;
+ *   binder_class.c  pods that fit and fail together: their rules as the engine wants them;
+ *   binder_gang.c   pods that are bound all or not at all;
+ *   binder_why.c    why a pod has no node;
+ *   binder_match.c  whether a node's labels and taints suit a pod;
+ *   binder_room.c   what pods ask for and nodes have. */
 
 /* Names of resources, each with a number. The first three are always there. */
 enum { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_PODS, RESOURCE_KNOWN };
@@ -30,6 +40,105 @@ void amounts_of_pod(struct resource_names *names, yyjson_val *spec, struct amoun
 /* NULL when the node's labels, taints and conditions let the pod in, else why not, in
  * Kubernetes' words ("node(s) were unschedulable"). */
 const char *match_problem(const struct obj *node, yyjson_val *pod_spec, char *buf, size_t size);
+/* How much the pod would like the node: preferred affinity less taints that are wishes. */
+int64_t match_preference(const struct obj *node, yyjson_val *pod_spec);
 bool match_one_tolerates(yyjson_val *toleration, yyjson_val *taint);
 /* Does one of the tolerations bear this taint? */
 bool match_tolerates(yyjson_val *tolerations, yyjson_val *taint);
+
+/* ---- what the binder keeps ---- */
+
+struct room { /* of one node */
+    char *name;
+    size_t id;        /* with the engine */
+    struct obj *node; /* NULL: it is gone, or was never told of */
+    struct amounts has;
+};
+
+#define SPREADS_MAX 4 /* constraints of one pod that are looked at */
+struct pod_class;
+struct spread { /* a topology spread constraint, or an exclusive topology */
+    struct pod_class *class;
+    const char *key; /* of the topology; in the sample */
+    struct bind_class *rules;
+    struct label_selector *selector; /* of the pods that count; NULL: none */
+    bool is_hard;
+};
+struct guest;
+TAILQ_HEAD(guest_list, guest);
+struct pod_class {
+    char *name; /* signature */
+    struct obj *sample;
+    struct amounts wants;
+    const char *exclusive; /* topology key, in the sample; or NULL */
+    struct spread spreads[SPREADS_MAX];
+    size_t n_spreads;         /* the first one orders the nodes; there is always one */
+    bool saw_no_node;         /* when it was last explained why its pods wait */
+    struct guest_list guests; /* that wait */
+    uint64_t explained_at;    /* version of which `why` tells */
+    struct str why;
+};
+
+struct gang {
+    char *name;
+    int64_t size;
+    size_t n_members, n_waiting, n_placed;
+    struct guest_list waiting;
+    uint64_t tried_at; /* version at which it did not fit */
+    bool is_told;      /* why it does not fit */
+};
+
+struct guest {                   /* a pod that takes room, or waits for some */
+    TAILQ_ENTRY(guest) siblings; /* in its class or gang, while it waits */
+    char *key;                   /* "namespace/name" */
+    struct obj *pod;             /* as last heard of */
+    struct room *room;           /* where it takes room, or NULL */
+    struct amounts wants;
+    char *owner;      /* whose exclusive domain it shares, or NULL */
+    bool is_promised; /* its gang has room for it; nothing is written yet */
+    bool is_assumed;  /* the write was asked for, the pod does not show it yet */
+    bool is_news;     /* the pod got its node from us, and nobody was told yet */
+    bool is_claimed;
+    struct gang *gang;       /* or NULL */
+    struct pod_class *class; /* while it waits by itself */
+    bool waits_in_gang;
+    int64_t generation; /* of the pod that waits */
+};
+
+struct binder {
+    struct resource_names names;
+    time_ms news_at;     /* steady: if nothing had been told since, all of the burst were free */
+    struct map *rooms;   /* name of the node to struct room */
+    struct map *guests;  /* UID of the pod to struct guest */
+    struct map *classes; /* signature to struct pod_class */
+    struct map *gangs;   /* name to struct gang */
+    struct bind *bind;
+    size_t n_waiting;
+    bool is_trying;   /* a gang: no class may go meanwhile */
+    uint64_t version; /* of nodes and what is taken on them */
+};
+
+/* binder_class.c */
+struct pod_class *class_need(struct binder *binder, const struct guest *guest);
+bool class_free(void *binder, const char *key, void *class);
+/* The best room for one more pod of the class, or NULL. */
+struct room *class_pick(struct binder *binder, struct pod_class *class, const char *owner);
+/* The guest takes room, or gives it back: amounts, spreads and claims. */
+void guest_take(struct binder *binder, struct guest *guest, struct room *room);
+void guest_give(struct binder *binder, struct guest *guest);
+/* Topology that the pod's Job wants for itself, or NULL; and whose pods share it. */
+const char *exclusive_key(const struct obj *pod);
+char *exclusive_owner(const struct obj *pod);
+
+/* binder_gang.c */
+void gang_join(struct binder *binder, struct cache *cache, struct guest *guest);
+void gang_leave(struct binder *binder, struct guest *guest);
+void gang_wait(struct binder *binder, struct guest *guest);
+void gang_stop_waiting(struct binder *binder, struct guest *guest);
+bool gang_is_due(const struct binder *binder, const struct gang *gang);
+/* Room for all that wait, or for none. All are promised, or *ret_stuck is the first that has none.
+ */
+bool gang_try(struct binder *binder, struct gang *gang, struct guest **ret_stuck);
+
+/* binder_why.c: "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable." */
+const char *binder_why(struct binder *binder, struct guest *guest);

@@ -176,3 +176,24 @@ const char *match_problem(const struct obj *node, yyjson_val *pod_spec, char *bu
         return "node(s) didn't match Pod's node affinity/selector";
     return NULL;
 }
+
+int64_t match_preference(const struct obj *node, yyjson_val *pod_spec)
+{
+    yyjson_val *wishes = json_at(pod_spec, "affinity.nodeAffinity."
+                                           "preferredDuringSchedulingIgnoredDuringExecution");
+    yyjson_val *tolerations = yyjson_obj_get(pod_spec, "tolerations"), *item;
+    int64_t sum = 0;
+    size_t i, n;
+    yyjson_arr_foreach(wishes, i, n, item)
+    {
+        if (term_holds(yyjson_obj_get(item, "preference"), node))
+            sum += json_int_at(item, "weight", 0);
+    }
+    yyjson_arr_foreach(json_at(node->root, "spec.taints"), i, n, item)
+    {
+        if (str_eq(json_str_at(item, "effect"), "PreferNoSchedule") &&
+            !match_tolerates(tolerations, item))
+            sum -= 100;
+    }
+    return sum;
+}

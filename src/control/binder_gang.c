@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Gangs: pods that are bound all or not at all. Which pods are one, and how many it takes:
+ *   1. annotations muster.dev/gang (a name) and muster.dev/gang-size;
+ *   2. label kueue.x-k8s.io/pod-group-name, annotation kueue.x-k8s.io/pod-group-total-count;
+ *   3. the pods of a JobSet, unless it starts its jobs one after the other: those would never be
+ *      there together.
+ * Once a member has a node, the others are bound as they come: they replace members that ended. */
+#include "base/mem.h"
+#include "control/binder_internal.h"
+#include <stdlib.h>
+
+/* ---- which gang ---- */
+
+static const char *note_of(const struct obj *pod, const char *key)
+{
+    return yyjson_get_str(yyjson_obj_get(json_at(pod->root, "metadata.annotations"), key));
+}
+
+static const char *label_of(const struct obj *pod, const char *key)
+{
+    return yyjson_get_str(yyjson_obj_get(pod->meta.labels, key));
+}
+
+static int64_t number_of(const char *text)
+{
+    char *end = NULL;
+    long long number = text != NULL ? strtoll(text, &end, 10) : 0;
+    return text != NULL && end != text && *end == '\0' && number > 0 && number <= 1000000 ? number
+                                                                                          : 0;
+}
+
+/* Pods of a JobSet that are there together, 0 when they start one after the other. */
+static int64_t jobset_size(const struct obj *set)
+{
+    int64_t sum = 0;
+    size_t i, n;
+    yyjson_val *job;
+    if (str_eq(json_str_at(set->root, "spec.startupPolicy.startupPolicyOrder"), "InOrder"))
+        return 0;
+    yyjson_arr_foreach(json_at(set->root, "spec.replicatedJobs"), i, n, job)
+    {
+        yyjson_val *spec = json_at(job, "template.spec");
+        int64_t parallelism = json_int_at(spec, "parallelism", 1);
+        int64_t completions = json_int_at(spec, "completions", parallelism);
+        if (yyjson_arr_size(yyjson_obj_get(job, "dependsOn")) > 0)
+            return 0;
+        sum += json_int_at(job, "replicas", 1) *
+               (completions < parallelism ? completions : parallelism);
+    }
+    return sum;
+}
+
+static int64_t find_gang(struct cache *cache, const struct obj *pod, const char **ret_name)
+{
+    *ret_name = note_of(pod, "muster.dev/gang");
+    if (*ret_name != NULL)
+        return number_of(note_of(pod, "muster.dev/gang-size"));
+    *ret_name = label_of(pod, "kueue.x-k8s.io/pod-group-name");
+    if (*ret_name != NULL)
+        return number_of(note_of(pod, "kueue.x-k8s.io/pod-group-total-count"));
+    *ret_name = label_of(pod, "jobset.sigs.k8s.io/jobset-name");
+    const struct obj *set =
+        *ret_name != NULL ? cache_get(cache, &KIND_JOBSET, obj_namespace(pod), *ret_name) : NULL;
+    return set != NULL ? jobset_size(set) : 0;
+}
+
+void gang_join(struct binder *binder, struct cache *cache, struct guest *guest)
+{
+    const char *name;
+    int64_t size = find_gang(cache, guest->pod, &name);
+    if (guest->gang != NULL || name == NULL || size <= 1)
+        return;
+    scoped_free char *key = mem_printf("%s/%s", obj_namespace(guest->pod), name);
+    struct gang *gang = map_get(binder->gangs, key);
+    if (gang == NULL) {
+        gang = mem_zalloc(sizeof(*gang));
+        gang->name = mem_strdup(key);
+        TAILQ_INIT(&gang->waiting);
+        (void)map_put(binder->gangs, key, gang);
+    }
+    gang->size = size;
+    gang->n_members++;
+    guest->gang = gang;
+    if (guest->room != NULL)
+        gang->n_placed++;
+}
+
+void gang_leave(struct binder *binder, struct guest *guest)
+{
+    struct gang *gang = guest->gang;
+    if (gang == NULL)
+        return;
+    gang_stop_waiting(binder, guest);
+    gang->n_placed -= guest->room != NULL;
+    guest->gang = NULL;
+    if (--gang->n_members > 0)
+        return;
+    (void)map_del(binder->gangs, gang->name);
+    mem_free(gang->name);
+    mem_free(gang);
+}
+
+void gang_wait(struct binder *binder, struct guest *guest)
+{
+    if (guest->waits_in_gang)
+        return;
+    guest->waits_in_gang = true;
+    guest->generation = guest->pod->meta.generation;
+    guest->gang->n_waiting++;
+    binder->n_waiting++;
+    TAILQ_INSERT_TAIL(&guest->gang->waiting, guest, siblings);
+}
+
+void gang_stop_waiting(struct binder *binder, struct guest *guest)
+{
+    if (!guest->waits_in_gang)
+        return;
+    guest->waits_in_gang = false;
+    guest->gang->n_waiting--;
+    binder->n_waiting--;
+    TAILQ_REMOVE(&guest->gang->waiting, guest, siblings);
+}
+
+bool gang_is_due(const struct binder *binder, const struct gang *gang)
+{
+    return (int64_t)gang->n_waiting >= gang->size && gang->tried_at != binder->version;
+}
+
+/* ---- room for all ---- */
+
+struct members {
+    VEC(struct guest *) of;
+};
+
+static int by_owner(const void *a, const void *b)
+{
+    const struct guest *left = *(struct guest *const *)a, *right = *(struct guest *const *)b;
+    int order =
+        strcmp(left->owner != NULL ? left->owner : "", right->owner != NULL ? right->owner : "");
+    return order != 0 ? order : strcmp(left->key, right->key);
+}
+
+static void undo(struct binder *binder, struct members *members, size_t from, size_t to)
+{
+    while (to > from)
+        guest_give(binder, members->of.items[--to]);
+}
+
+static bool same_owner(const struct guest *a, const struct guest *b)
+{
+    return str_eq(a->owner, b->owner);
+}
+
+/* Those of one owner, from `first` on: where the next owner begins, or where it got stuck (then
+ * nothing of this owner is placed). An exclusive owner needs one domain for all of its pods, so
+ * when one is too small the next is tried. */
+static size_t place_owner(struct binder *binder, struct members *members, size_t first,
+                          bool *ret_is_stuck)
+{
+    struct guest *leader = members->of.items[first];
+    struct bind_class *rules = class_need(binder, leader)->spreads[0].rules;
+    bool may_move = leader->owner != NULL && bind_home(binder->bind, rules, leader->owner) == NULL;
+    size_t i = first;
+    *ret_is_stuck = false;
+    while (i < members->of.len && same_owner(leader, members->of.items[i])) {
+        struct guest *guest = members->of.items[i];
+        struct room *room = class_pick(binder, class_need(binder, guest), guest->owner);
+        if (room != NULL) {
+            guest_take(binder, guest, room);
+            i++;
+            continue;
+        }
+        size_t tried = i > first ? leader->room->id : BIND_NONE;
+        undo(binder, members, first, i);
+        if (!may_move || tried == BIND_NONE) {
+            *ret_is_stuck = true;
+            break;
+        }
+        bind_shun(binder->bind, rules, tried);
+        i = first;
+    }
+    bind_unshun(binder->bind, rules);
+    return i;
+}
+
+bool gang_try(struct binder *binder, struct gang *gang, struct guest **ret_stuck)
+{
+    struct members members = {0};
+    struct guest *guest;
+    bool is_stuck = false;
+    uint64_t version = binder->version;
+    TAILQ_FOREACH(guest, &gang->waiting, siblings)
+    {
+        vec_push(&members.of, guest);
+    }
+    qsort(members.of.items, members.of.len, sizeof(struct guest *), by_owner);
+    binder->is_trying = true;
+    size_t i = 0;
+    while (i < members.of.len && !is_stuck)
+        i = place_owner(binder, &members, i, &is_stuck);
+    if (is_stuck) {
+        *ret_stuck = members.of.items[i];
+        undo(binder, &members, 0, i);
+        binder->version = gang->tried_at = version; /* all is as it was */
+    }
+    binder->is_trying = false;
+    for (i = 0; !is_stuck && i < members.of.len; i++) {
+        gang_stop_waiting(binder, members.of.items[i]);
+        members.of.items[i]->is_promised = true;
+    }
+    vec_done(&members.of);
+    return !is_stuck;
+}
