@@ -366,21 +366,25 @@ static void look_alone(struct control *control, struct guest *guest, bool has_wa
 }
 
 /* Of a gang that is not complete one member says so; of one that does not fit all do. */
-static void say_of_gang(struct control *control, struct gang *gang, struct guest *guest,
-                        struct guest *stuck)
+static void say_incomplete(struct control *control, const struct gang *gang,
+                           const struct guest *guest)
 {
     scoped_str text = {0};
-    if (stuck == NULL && guest != TAILQ_FIRST(&gang->waiting))
+    if (guest != TAILQ_FIRST(&gang->waiting))
         return;
-    if (stuck == NULL)
-        str_addf(&text, "gang %s has %zu of its %" PRId64 " members: waiting for the others",
-                 gang->name, gang->n_waiting, gang->size);
-    else
-        str_addf(&text, "gang %s of %zu does not fit as a whole: %s", gang->name, gang->n_waiting,
-                 binder_why(control_state(control), stuck));
+    str_addf(&text, "gang %s has %zu of its %" PRId64 " members: waiting for the others",
+             gang->name, gang->n_waiting, gang->size);
     say_unschedulable(control, guest->pod, str_text(&text));
+}
+
+static void say_too_large(struct control *control, struct gang *gang, const struct guest *guest)
+{
+    scoped_str text = {0};
     struct guest *other;
-    if (stuck == NULL || gang->is_told)
+    str_addf(&text, "gang %s of %zu does not fit as a whole: %s", gang->name, gang->n_waiting,
+             str_text(&gang->why));
+    say_unschedulable(control, guest->pod, str_text(&text));
+    if (gang->is_told)
         return;
     gang->is_told = true;
     TAILQ_FOREACH(other, &gang->waiting, siblings)
@@ -393,31 +397,21 @@ static void look_as_gang(struct control *control, struct guest *guest)
 {
     struct binder *binder = control_state(control);
     struct gang *gang = guest->gang;
-    struct guest *stuck = NULL;
+    struct guest_vec members = {0};
     gang_wait(binder, guest);
     if ((int64_t)gang->n_waiting < gang->size) {
-        say_of_gang(control, gang, guest, NULL);
-        return;
-    }
-    if (!gang_is_due(binder, gang)) {
-        say_of_gang(control, gang, guest, guest);
-        return;
-    }
-    VEC(struct guest *) members = {0};
-    struct guest *member;
-    TAILQ_FOREACH(member, &gang->waiting, siblings)
-    {
-        vec_push(&members, member);
-    }
-    if (gang_try(binder, gang, &stuck)) {
+        say_incomplete(control, gang, guest);
+    } else if (gang_is_due(binder, gang) && gang_try(binder, gang, &members)) {
         gang->is_told = false;
-        for (size_t i = 0; i < members.len; i++)
-            control_add(control, members.items[i]->key);
+        for (size_t i = 0; i < members.of.len; i++) {
+            if (members.of.items[i] != guest) /* each is written under its own key */
+                control_add(control, members.of.items[i]->key);
+        }
         bind_guest(control, guest);
     } else {
-        say_of_gang(control, gang, guest, stuck);
+        say_too_large(control, gang, guest);
     }
-    vec_done(&members);
+    vec_done(&members.of);
 }
 
 static void look_for_room(struct control *control, const struct obj *pod)

@@ -96,6 +96,7 @@ void gang_leave(struct binder *binder, struct guest *guest)
     if (--gang->n_members > 0)
         return;
     (void)map_del(binder->gangs, gang->name);
+    str_done(&gang->why);
     mem_free(gang->name);
     mem_free(gang);
 }
@@ -128,10 +129,6 @@ bool gang_is_due(const struct binder *binder, const struct gang *gang)
 
 /* ---- room for all ---- */
 
-struct members {
-    VEC(struct guest *) of;
-};
-
 static int by_owner(const void *a, const void *b)
 {
     const struct guest *left = *(struct guest *const *)a, *right = *(struct guest *const *)b;
@@ -140,7 +137,7 @@ static int by_owner(const void *a, const void *b)
     return order != 0 ? order : strcmp(left->key, right->key);
 }
 
-static void undo(struct binder *binder, struct members *members, size_t from, size_t to)
+static void undo(struct binder *binder, struct guest_vec *members, size_t from, size_t to)
 {
     while (to > from)
         guest_give(binder, members->of.items[--to]);
@@ -154,7 +151,7 @@ static bool same_owner(const struct guest *a, const struct guest *b)
 /* Those of one owner, from `first` on: where the next owner begins, or where it got stuck (then
  * nothing of this owner is placed). An exclusive owner needs one domain for all of its pods, so
  * when one is too small the next is tried. */
-static size_t place_owner(struct binder *binder, struct members *members, size_t first,
+static size_t place_owner(struct binder *binder, struct guest_vec *members, size_t first,
                           bool *ret_is_stuck)
 {
     struct guest *leader = members->of.items[first];
@@ -171,6 +168,11 @@ static size_t place_owner(struct binder *binder, struct members *members, size_t
             continue;
         }
         size_t tried = i > first ? leader->room->id : BIND_NONE;
+        struct str *why = &leader->gang->why; /* while the others have their rooms */
+        if (!may_move || why->len == 0) {
+            str_clear(why);
+            str_add(why, binder_why(binder, guest));
+        }
         undo(binder, members, first, i);
         if (!may_move || tried == BIND_NONE) {
             *ret_is_stuck = true;
@@ -183,31 +185,30 @@ static size_t place_owner(struct binder *binder, struct members *members, size_t
     return i;
 }
 
-bool gang_try(struct binder *binder, struct gang *gang, struct guest **ret_stuck)
+bool gang_try(struct binder *binder, struct gang *gang, struct guest_vec *ret_members)
 {
-    struct members members = {0};
     struct guest *guest;
     bool is_stuck = false;
     uint64_t version = binder->version;
+    vec_clear(&ret_members->of);
     TAILQ_FOREACH(guest, &gang->waiting, siblings)
     {
-        vec_push(&members.of, guest);
+        vec_push(&ret_members->of, guest);
     }
-    qsort(members.of.items, members.of.len, sizeof(struct guest *), by_owner);
+    qsort(ret_members->of.items, ret_members->of.len, sizeof(struct guest *), by_owner);
+    str_clear(&gang->why);
     binder->is_trying = true;
-    size_t i = 0;
-    while (i < members.of.len && !is_stuck)
-        i = place_owner(binder, &members, i, &is_stuck);
+    size_t i = 0, n = ret_members->of.len;
+    while (i < n && !is_stuck)
+        i = place_owner(binder, ret_members, i, &is_stuck);
     if (is_stuck) {
-        *ret_stuck = members.of.items[i];
-        undo(binder, &members, 0, i);
+        undo(binder, ret_members, 0, i);
         binder->version = gang->tried_at = version; /* all is as it was */
     }
     binder->is_trying = false;
-    for (i = 0; !is_stuck && i < members.of.len; i++) {
-        gang_stop_waiting(binder, members.of.items[i]);
-        members.of.items[i]->is_promised = true;
+    for (i = 0; !is_stuck && i < n; i++) {
+        gang_stop_waiting(binder, ret_members->of.items[i]);
+        ret_members->of.items[i]->is_promised = true;
     }
-    vec_done(&members.of);
     return !is_stuck;
 }

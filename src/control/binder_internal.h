@@ -85,7 +85,8 @@ struct gang {
     size_t n_members, n_waiting, n_placed;
     struct guest_list waiting;
     uint64_t tried_at; /* version at which it did not fit */
-    bool is_told;      /* why it does not fit */
+    bool is_told;      /* all members were told why it does not fit */
+    struct str why;
 };
 
 struct guest {                   /* a pod that takes room, or waits for some */
@@ -136,9 +137,11 @@ void gang_leave(struct binder *binder, struct guest *guest);
 void gang_wait(struct binder *binder, struct guest *guest);
 void gang_stop_waiting(struct binder *binder, struct guest *guest);
 bool gang_is_due(const struct binder *binder, const struct gang *gang);
-/* Room for all that wait, or for none. All are promised, or *ret_stuck is the first that has none.
- */
-bool gang_try(struct binder *binder, struct gang *gang, struct guest **ret_stuck);
+/* Room for all that wait, who are promised it, or for none: then gang->why tells why. */
+struct guest_vec {
+    VEC(struct guest *) of;
+};
+bool gang_try(struct binder *binder, struct gang *gang, struct guest_vec *ret_members);
 
 /* binder_why.c: "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable." */
 const char *binder_why(struct binder *binder, struct guest *guest);
