@@ -114,7 +114,7 @@ static struct guest *guest_need(struct control *control, const struct obj *pod)
     amounts_of_pod(&binder->names, yyjson_obj_get(pod->root, "spec"), &guest->wants);
     if (exclusive_key(pod) != NULL)
         guest->owner = exclusive_owner(pod);
-    gang_join(binder, control_world(control)->cache, guest);
+    binder_gang_join(binder, control_world(control)->cache, guest);
     (void)map_put(binder->guests, pod->meta.uid, guest);
     return guest;
 }
@@ -122,7 +122,7 @@ static struct guest *guest_need(struct control *control, const struct obj *pod)
 static void stop_waiting(struct binder *binder, struct guest *guest)
 {
     struct pod_class *class = take_ptr(guest->class);
-    gang_stop_waiting(binder, guest);
+    binder_gang_stop_waiting(binder, guest);
     if (class == NULL)
         return;
     TAILQ_REMOVE(&class->guests, guest, siblings);
@@ -132,7 +132,7 @@ static void stop_waiting(struct binder *binder, struct guest *guest)
 static void guest_free(struct binder *binder, struct guest *guest)
 {
     stop_waiting(binder, guest);
-    gang_leave(binder, guest);
+    binder_gang_leave(binder, guest);
     obj_unref(guest->pod);
     mem_free(guest->key);
     mem_free(guest->owner);
@@ -166,7 +166,7 @@ static void drop_guest(struct control *control, const char *uid)
     if (guest == NULL)
         return;
     bool had_room = guest->room != NULL;
-    guest_give(binder, guest);
+    binder_guest_give(binder, guest);
     guest_free(binder, guest);
     if (had_room && binder->n_waiting > 0)
         control_add(control, RETRY);
@@ -186,8 +186,8 @@ static void settle(struct control *control, const struct obj *pod, const char *n
     guest->is_promised = false;
     if (is_there)
         return;
-    guest_give(binder, guest);
-    guest_take(binder, guest, room_need(binder, node));
+    binder_guest_give(binder, guest);
+    binder_guest_take(binder, guest, room_need(binder, node));
 }
 
 static void map_pod(struct control *control, const struct change *change)
@@ -271,7 +271,7 @@ static void say_unschedulable(struct control *control, const struct obj *pod, co
 
 static void wait_for_room(struct binder *binder, struct guest *guest, bool goes_first)
 {
-    struct pod_class *class = class_need(binder, guest);
+    struct pod_class *class = binder_class_need(binder, guest);
     class->saw_no_node = class->saw_no_node || bind_nodes(binder->bind) == 0;
     guest->class = class;
     guest->generation = guest->pod->meta.generation;
@@ -317,7 +317,7 @@ static bool retry_class(void *arg, const char *name, void *value)
     struct guest *guest = TAILQ_FIRST(&class->guests);
     if (guest == NULL)
         return true;
-    if (class_pick(retry->binder, class, guest->owner) != NULL)
+    if (binder_class_pick(retry->binder, class, guest->owner) != NULL)
         control_add(retry->control, guest->key);
     else if (class->saw_no_node && bind_nodes(retry->binder->bind) > 0)
         explain_anew(retry->control, class);
@@ -335,7 +335,7 @@ static bool retry_gang(void *arg, const char *name, void *value)
         {
             control_add(retry->control, guest->key);
         }
-    } else if (gang_is_due(retry->binder, gang)) {
+    } else if (binder_gang_is_due(retry->binder, gang)) {
         control_add(retry->control, TAILQ_FIRST(&gang->waiting)->key);
     }
     return true;
@@ -351,15 +351,15 @@ static void bind_guest(struct control *control, struct guest *guest)
 static void look_alone(struct control *control, struct guest *guest, bool has_waited)
 {
     struct binder *binder = control_state(control);
-    struct pod_class *class = class_need(binder, guest);
-    struct room *room = class_pick(binder, class, guest->owner);
+    struct pod_class *class = binder_class_need(binder, guest);
+    struct room *room = binder_class_pick(binder, class, guest->owner);
     if (room == NULL) {
         const char *why = binder_why(binder, guest);
         say_unschedulable(control, guest->pod, why);
         wait_for_room(binder, guest, has_waited);
         return;
     }
-    guest_take(binder, guest, room);
+    binder_guest_take(binder, guest, room);
     bind_guest(control, guest);
     if (has_waited)
         control_add(control, RETRY);
@@ -398,10 +398,10 @@ static void look_as_gang(struct control *control, struct guest *guest)
     struct binder *binder = control_state(control);
     struct gang *gang = guest->gang;
     struct guest_vec members = {0};
-    gang_wait(binder, guest);
+    binder_gang_wait(binder, guest);
     if ((int64_t)gang->n_waiting < gang->size) {
         say_incomplete(control, gang, guest);
-    } else if (gang_is_due(binder, gang) && gang_try(binder, gang, &members)) {
+    } else if (binder_gang_is_due(binder, gang) && binder_gang_try(binder, gang, &members)) {
         gang->is_told = false;
         for (size_t i = 0; i < members.of.len; i++) {
             if (members.of.items[i] != guest) /* each is written under its own key */
@@ -425,7 +425,8 @@ static void look_for_room(struct control *control, const struct obj *pod)
     bool has_waited = guest->class != NULL;
     if (guest->class != NULL)
         stop_waiting(binder, guest);
-    guest_give(binder, guest); /* the write that should have told is known, and was in vain */
+    binder_guest_give(binder,
+                      guest); /* the write that should have told is known, and was in vain */
     if (guest->gang != NULL && guest->gang->n_placed == 0) {
         look_as_gang(control, guest);
         return;
@@ -492,7 +493,7 @@ static void binder_end(struct control *control)
     struct binder *binder = control_state(control);
     (void)map_each(binder->guests, free_guest, binder);
     (void)map_each(binder->rooms, room_free, NULL);
-    (void)map_each(binder->classes, class_free, binder);
+    (void)map_each(binder->classes, binder_class_free, binder);
     map_free(binder->guests);
     map_free(binder->classes);
     map_free(binder->gangs);

@@ -144,7 +144,7 @@ static void add_spreads(struct binder *binder, struct pod_class *class)
         add_spread(binder, class, wish, NULL);
 }
 
-bool class_free(void *arg, const char *key, void *value)
+bool binder_class_free(void *arg, const char *key, void *value)
 {
     (void)key;
     struct binder *binder = arg;
@@ -168,11 +168,11 @@ static bool drop_idle(void *arg, const char *key, void *value)
     if (!TAILQ_EMPTY(&class->guests))
         return true;
     (void)map_del(binder->classes, key);
-    (void)class_free(binder, NULL, class);
+    (void)binder_class_free(binder, NULL, class);
     return false; /* one is enough */
 }
 
-struct pod_class *class_need(struct binder *binder, const struct guest *guest)
+struct pod_class *binder_class_need(struct binder *binder, const struct guest *guest)
 {
     scoped_free char *name = signature(guest->pod, &guest->wants);
     struct pod_class *class = map_get(binder->classes, name);
@@ -202,7 +202,7 @@ static bool others_let(struct binder *binder, const struct pod_class *class, siz
     return true;
 }
 
-struct room *class_pick(struct binder *binder, struct pod_class *class, const char *owner)
+struct room *binder_class_pick(struct binder *binder, struct pod_class *class, const char *owner)
 {
     struct bind_class *rules = class->spreads[0].rules;
     enum bind_problem problem;
@@ -241,20 +241,20 @@ static void tell(struct binder *binder, const struct guest *guest, int sign)
     binder->version++;
 }
 
-void guest_take(struct binder *binder, struct guest *guest, struct room *room)
+void binder_guest_take(struct binder *binder, struct guest *guest, struct room *room)
 {
     guest->room = room;
     tell(binder, guest, 1);
     if (guest->gang != NULL)
         guest->gang->n_placed++;
     if (guest->owner != NULL) {
-        struct pod_class *class = class_need(binder, guest);
+        struct pod_class *class = binder_class_need(binder, guest);
         guest->is_claimed =
             bind_claim(binder->bind, class->spreads[0].rules, room->id, guest->owner, 1);
     }
 }
 
-void guest_give(struct binder *binder, struct guest *guest)
+void binder_guest_give(struct binder *binder, struct guest *guest)
 {
     if (guest->room == NULL)
         return;
@@ -262,7 +262,7 @@ void guest_give(struct binder *binder, struct guest *guest)
     if (guest->gang != NULL)
         guest->gang->n_placed--;
     if (guest->is_claimed) {
-        struct pod_class *class = class_need(binder, guest);
+        struct pod_class *class = binder_class_need(binder, guest);
         (void)bind_claim(binder->bind, class->spreads[0].rules, guest->room->id, guest->owner, -1);
         guest->is_claimed = false;
     }

@@ -64,7 +64,7 @@ static int64_t find_gang(struct cache *cache, const struct obj *pod, const char 
     return set != NULL ? jobset_size(set) : 0;
 }
 
-void gang_join(struct binder *binder, struct cache *cache, struct guest *guest)
+void binder_gang_join(struct binder *binder, struct cache *cache, struct guest *guest)
 {
     const char *name;
     int64_t size = find_gang(cache, guest->pod, &name);
@@ -85,12 +85,12 @@ void gang_join(struct binder *binder, struct cache *cache, struct guest *guest)
         gang->n_placed++;
 }
 
-void gang_leave(struct binder *binder, struct guest *guest)
+void binder_gang_leave(struct binder *binder, struct guest *guest)
 {
     struct gang *gang = guest->gang;
     if (gang == NULL)
         return;
-    gang_stop_waiting(binder, guest);
+    binder_gang_stop_waiting(binder, guest);
     gang->n_placed -= guest->room != NULL;
     guest->gang = NULL;
     if (--gang->n_members > 0)
@@ -101,7 +101,7 @@ void gang_leave(struct binder *binder, struct guest *guest)
     mem_free(gang);
 }
 
-void gang_wait(struct binder *binder, struct guest *guest)
+void binder_gang_wait(struct binder *binder, struct guest *guest)
 {
     if (guest->waits_in_gang)
         return;
@@ -112,7 +112,7 @@ void gang_wait(struct binder *binder, struct guest *guest)
     TAILQ_INSERT_TAIL(&guest->gang->waiting, guest, siblings);
 }
 
-void gang_stop_waiting(struct binder *binder, struct guest *guest)
+void binder_gang_stop_waiting(struct binder *binder, struct guest *guest)
 {
     if (!guest->waits_in_gang)
         return;
@@ -122,7 +122,7 @@ void gang_stop_waiting(struct binder *binder, struct guest *guest)
     TAILQ_REMOVE(&guest->gang->waiting, guest, siblings);
 }
 
-bool gang_is_due(const struct binder *binder, const struct gang *gang)
+bool binder_gang_is_due(const struct binder *binder, const struct gang *gang)
 {
     return (int64_t)gang->n_waiting >= gang->size && gang->tried_at != binder->version;
 }
@@ -140,7 +140,7 @@ static int by_owner(const void *a, const void *b)
 static void undo(struct binder *binder, struct guest_vec *members, size_t from, size_t to)
 {
     while (to > from)
-        guest_give(binder, members->of.items[--to]);
+        binder_guest_give(binder, members->of.items[--to]);
 }
 
 static bool same_owner(const struct guest *a, const struct guest *b)
@@ -155,15 +155,16 @@ static size_t place_owner(struct binder *binder, struct guest_vec *members, size
                           bool *ret_is_stuck)
 {
     struct guest *leader = members->of.items[first];
-    struct bind_class *rules = class_need(binder, leader)->spreads[0].rules;
+    struct bind_class *rules = binder_class_need(binder, leader)->spreads[0].rules;
     bool may_move = leader->owner != NULL && bind_home(binder->bind, rules, leader->owner) == NULL;
     size_t i = first;
     *ret_is_stuck = false;
     while (i < members->of.len && same_owner(leader, members->of.items[i])) {
         struct guest *guest = members->of.items[i];
-        struct room *room = class_pick(binder, class_need(binder, guest), guest->owner);
+        struct room *room =
+            binder_class_pick(binder, binder_class_need(binder, guest), guest->owner);
         if (room != NULL) {
-            guest_take(binder, guest, room);
+            binder_guest_take(binder, guest, room);
             i++;
             continue;
         }
@@ -185,7 +186,7 @@ static size_t place_owner(struct binder *binder, struct guest_vec *members, size
     return i;
 }
 
-bool gang_try(struct binder *binder, struct gang *gang, struct guest_vec *ret_members)
+bool binder_gang_try(struct binder *binder, struct gang *gang, struct guest_vec *ret_members)
 {
     struct guest *guest;
     bool is_stuck = false;
@@ -207,7 +208,7 @@ bool gang_try(struct binder *binder, struct gang *gang, struct guest_vec *ret_me
     }
     binder->is_trying = false;
     for (i = 0; !is_stuck && i < n; i++) {
-        gang_stop_waiting(binder, ret_members->of.items[i]);
+        binder_gang_stop_waiting(binder, ret_members->of.items[i]);
         ret_members->of.items[i]->is_promised = true;
     }
     return !is_stuck;

@@ -120,28 +120,28 @@ struct binder {
 };
 
 /* binder_class.c */
-struct pod_class *class_need(struct binder *binder, const struct guest *guest);
-bool class_free(void *binder, const char *key, void *class);
+struct pod_class *binder_class_need(struct binder *binder, const struct guest *guest);
+bool binder_class_free(void *binder, const char *key, void *class);
 /* The best room for one more pod of the class, or NULL. */
-struct room *class_pick(struct binder *binder, struct pod_class *class, const char *owner);
+struct room *binder_class_pick(struct binder *binder, struct pod_class *class, const char *owner);
 /* The guest takes room, or gives it back: amounts, spreads and claims. */
-void guest_take(struct binder *binder, struct guest *guest, struct room *room);
-void guest_give(struct binder *binder, struct guest *guest);
+void binder_guest_take(struct binder *binder, struct guest *guest, struct room *room);
+void binder_guest_give(struct binder *binder, struct guest *guest);
 /* Topology that the pod's Job wants for itself, or NULL; and whose pods share it. */
 const char *exclusive_key(const struct obj *pod);
 char *exclusive_owner(const struct obj *pod);
 
 /* binder_gang.c */
-void gang_join(struct binder *binder, struct cache *cache, struct guest *guest);
-void gang_leave(struct binder *binder, struct guest *guest);
-void gang_wait(struct binder *binder, struct guest *guest);
-void gang_stop_waiting(struct binder *binder, struct guest *guest);
-bool gang_is_due(const struct binder *binder, const struct gang *gang);
+void binder_gang_join(struct binder *binder, struct cache *cache, struct guest *guest);
+void binder_gang_leave(struct binder *binder, struct guest *guest);
+void binder_gang_wait(struct binder *binder, struct guest *guest);
+void binder_gang_stop_waiting(struct binder *binder, struct guest *guest);
+bool binder_gang_is_due(const struct binder *binder, const struct gang *gang);
 /* Room for all that wait, who are promised it, or for none: then gang->why tells why. */
 struct guest_vec {
     VEC(struct guest *) of;
 };
-bool gang_try(struct binder *binder, struct gang *gang, struct guest_vec *ret_members);
+bool binder_gang_try(struct binder *binder, struct gang *gang, struct guest_vec *ret_members);
 
 /* binder_why.c: "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable." */
 const char *binder_why(struct binder *binder, struct guest *guest);

@@ -72,7 +72,7 @@ static bool note_problem(void *arg, const char *key, void *value)
 
 const char *binder_why(struct binder *binder, struct guest *guest)
 {
-    struct pod_class *class = class_need(binder, guest);
+    struct pod_class *class = binder_class_need(binder, guest);
     struct str *out = &class->why;
     /* Those of a class hear the same as long as nothing has changed. */
     if (out->len > 0 && class->explained_at == binder->version && guest->owner == NULL)
