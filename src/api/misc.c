@@ -91,6 +91,33 @@ static void add_controllers(struct str *out, const struct manager *manager)
                  stats[i].controller, stats[i].failures);
 }
 
+static void add_jobsets(struct str *out, const struct store *store)
+{
+    static const struct {
+        const char *how, *path;
+    } WAYS[] = {{"recreate", "status.restarts"}, {"in-place", "status.inPlaceRestarts"}};
+    if (cache_count(store->cache, &KIND_JOBSET) == 0)
+        return;
+    str_add(out, "# HELP muster_jobset_restarts Restarts of all Jobs of a JobSet.\n"
+                 "# TYPE muster_jobset_restarts gauge\n");
+    for (size_t i = 0; i < ARRAY_LEN(WAYS); i++) {
+        const struct obj *set = cache_first(store->cache, &KIND_JOBSET, NULL);
+        for (; set != NULL; set = cache_after(store->cache, &KIND_JOBSET, NULL, set))
+            str_addf(out,
+                     "muster_jobset_restarts{namespace=\"%s\",jobset=\"%s\",how=\"%s\"} %" PRId64
+                     "\n",
+                     obj_namespace(set), set->meta.name, WAYS[i].how,
+                     json_int_at(set->root, WAYS[i].path, 0));
+    }
+    str_add(out, "# HELP muster_jobset_epoch The epoch in which the members of a JobSet run.\n"
+                 "# TYPE muster_jobset_epoch gauge\n");
+    const struct obj *set = cache_first(store->cache, &KIND_JOBSET, NULL);
+    for (; set != NULL; set = cache_after(store->cache, &KIND_JOBSET, NULL, set))
+        str_addf(out, "muster_jobset_epoch{namespace=\"%s\",jobset=\"%s\"} %" PRId64 "\n",
+                 obj_namespace(set), set->meta.name,
+                 json_int_at(set->root, "status.syncedEpoch", 0));
+}
+
 static void answer_metrics(struct call *call)
 {
     struct api *api = call->api;
@@ -106,6 +133,7 @@ static void answer_metrics(struct call *call)
     add_metric(&out, "muster_store_revision", "gauge", "The latest revision.",
                feed_revision(api->store->feed));
     add_objects(&out, api->store);
+    add_jobsets(&out, api->store);
     add_controllers(&out, api->options.manager);
     if (api->options.more_metrics != NULL)
         api->options.more_metrics(api->options.arg, &out);

@@ -57,7 +57,8 @@ const struct verb VERBS[] = {
      "All jobs of one team\tmuster describe jobs -l team=a\n",
      1, -1, OPTS_DESCRIBE, VERB_SERVER, WORDS_KIND_NAMES, verb_describe},
     {"why", "KIND/NAME | KIND NAME", "tell why an object is not ready or not done",
-     "Says in words why a pod is not running or not ready, or why a job is not done, and what "
+     "Says in words why a pod is not running or not ready, or why a job or jobset is not done, and "
+     "what "
      "would help: what it waits for down to the first cause, which limit of the node holds it "
      "back and who is ahead of it, when it starts again after a failure. The first line is the "
      "short answer.",

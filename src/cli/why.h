@@ -24,7 +24,7 @@ struct why_kind {
     why_fn *explain;
 };
 extern const struct why_kind WHY_KINDS[]; /* kind NULL ends it */
-why_fn why_pod, why_job;
+why_fn why_pod, why_job, why_jobset;
 
 /* ---- making answers ---- */
 

@@ -107,6 +107,9 @@ def a_group_restarts_in_place_once(world):
     equal((status["previousInPlaceRestartAttempt"], status["currentInPlaceRestartAttempt"]), (0, 1))
     matches(world.kubectl("get", "jobset", "group", "-o", "wide"), r"^group +<none> +1 .* 2 *$")
     contains(world.kubectl("describe", "jobset", "group"), "restart 1 of 3 in place")
+    contains(world.api.call("GET", "/metrics").text,
+             'muster_jobset_restarts{namespace="default",jobset="group",how="in-place"} 1',
+             'muster_jobset_epoch{namespace="default",jobset="group"} 2')
     before = uids(world, "group")
     world.kubectl("annotate", "jobset", "group", "muster.dev/restart-request=now")
     status = world.wait("group", synced(3))["status"]

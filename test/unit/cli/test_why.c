@@ -480,7 +480,8 @@ static const struct scene WORDS[] = {
      {{0}},
      2,
      "",
-     "error: nodes cannot be explained; these can: pods, jobs\nhint: see 'muster help why'\n"},
+     "error: nodes cannot be explained; these can: pods, jobs, jobsets\nhint: see 'muster help "
+     "why'\n"},
     {"all of them", {"why", "pods"}, {{0}}, 2, "", NULL},
     {"two of them", {"why", "pod/a", "pod/b"}, {{0}}, 2, "", NULL},
     {"a timeline",
@@ -515,6 +516,83 @@ static const struct scene WORDS[] = {
     {"no such form", {"timeline", "pod/a", "-o", "png"}, {{0}}, 2, "", NULL},
 };
 
+/* ---- JobSets ---- */
+
+#define SETS "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+#define OF_SET "?labelSelector=jobset.sigs.k8s.io%2Fjobset-uid%3Du1"
+#define SET(spec, status)                                                                          \
+    {                                                                                              \
+        "GET", SETS "/s", NULL, 200,                                                               \
+            "{\"kind\":\"JobSet\"," META(                                                          \
+                "s", ",\"uid\":\"u1\"") ",\"spec\":{\"replicatedJobs\":[{"                         \
+                                        "\"name\":\"w\",\"replicas\":2,\"template\":{\"spec\":{"   \
+                                        "\"completions\":2}}}]" spec "},\"status\":{" status "}}"  \
+    }
+#define GROUP ",\"failurePolicy\":{\"restartStrategy\":\"InPlaceRestart\"}"
+#define MEMBER(name, epoch, phase)                                                                   \
+    "{\"kind\":\"Pod\"," META(                                                                       \
+        name,                                                                                        \
+        ",\"annotations\":{\"jobset.sigs.k8s.io/epoch\":\"" epoch                                    \
+        "\"}") ",\"spec\":{\"nodeName\":\"n1\",\"containers\":[" SPEC("x",                           \
+                                                                      "") "]},\"status\":{"          \
+                                                                          "\"phase\":\"" phase       \
+                                                                          "\"," READY(               \
+                                                                              "False") ",\"contai"   \
+                                                                                       "nerStatus"   \
+                                                                                       "es\":"       \
+                                                                                       "[" STARTING( \
+                                                                                           "x",      \
+                                                                                           "03:"     \
+                                                                                           "53") "]}}"
+
+static const struct scene SETS_SCENES[] = {
+    {"a set that is done",
+     {"why", "jobset/s"},
+     {SET("", CONDS(COND("Completed", "True", "")))},
+     0,
+     "jobset/s is done\n",
+     ""},
+    {"a set without restarts left",
+     {"why", "jobset/s"},
+     {SET("", CONDS(COND("Failed", "True",
+                         ",\"reason\":\"ReachedMaxRestarts\",\"message\":\"it is over\"")))},
+     0,
+     "jobset/s has failed: ReachedMaxRestarts: it is over\n"
+     "  help: see why members failed: muster events --for jobset/s\n",
+     ""},
+    {"a set that is suspended",
+     {"why", "jobset", "s"},
+     {SET(",\"suspend\":true", "")},
+     0,
+     "jobset/s is suspended\n"
+     "  help: set spec.suspend to false; if a queue holds it, it does so itself\n",
+     ""},
+    {"members that have not arrived",
+     {"why", "jobset/s"},
+     {SET(GROUP, "\"deprecatedEpoch\":1,\"syncedEpoch\":1," CONDS(
+                     COND("RestartingJobSet", "True", ",\"message\":\"restart 1 of 3\""))),
+      {"GET", PODS OF_SET, NULL, 200,
+       LIST(MEMBER("p", "2", "Running") "," MEMBER("q", "1", "Running") "," MEMBER(
+           "r", "2", "Running") "," MEMBER("t", "1", "Succeeded"))},
+      {"GET", CONFIGS, NULL, 200, LIST("")}},
+     0,
+     "jobset/s waits at the barrier of epoch 2: 2 of 3 members have arrived\n"
+     "  restart 1 of 3\n"
+     "  pod/q is not ready: x is starting since 12s\n"
+     "    x is starting since 12s\n"
+     "      it has failed if it is not ready in 4m48s (startTimeout)\n"
+     "      help: see what it prints: muster logs q -c x\n",
+     ""},
+    {"jobs that are not ready",
+     {"why", "jobset/s"},
+     {SET("", "\"replicatedJobsStatus\":[{\"name\":\"w\",\"ready\":1}]"),
+      {"GET", JOBS OF_SET, NULL, 200,
+       LIST("{" META("a", "") ",\"status\":{\"active\":1,\"ready\":1}}")}},
+     0,
+     "jobset/s is not done: of 2 Jobs 1 are ready, 0 done\n",
+     ""},
+};
+
 static void play(const struct scene *scenes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -531,6 +609,7 @@ TEST(test_containers, CONTAINERS)
 TEST(test_throttle, THROTTLE)
 TEST(test_ends, ENDS)
 TEST(test_jobs, JOBS_SCENES)
+TEST(test_jobsets, SETS_SCENES)
 TEST(test_words, WORDS)
 
 int main(void)
@@ -538,7 +617,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_containers), cmocka_unit_test(test_throttle),
         cmocka_unit_test(test_ends),       cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_jobsets),    cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
