@@ -77,8 +77,9 @@ static void begin(struct pod *pod, time_ms now, struct err *err)
                       .arg = pod};
     reader_init(&pod->reader, false, on_answer, pod);
     pod->answer = (struct reading){0};
-    if (exchange_begin(&pod->x, &ask, now, err) < 0)
-        pod->retry_at = now + pause_next(&pod->pause, 0);
+    int r = exchange_begin(&pod->x, &ask, now, err);
+    if (r < 0)
+        pod->retry_at = now + pause_after(&pod->pause, r);
 }
 
 /* ---- the answer ---- */
@@ -100,6 +101,9 @@ static void learn(struct pod *pod)
     if (pod->wanted == 0 || pod->epoch == pod->wanted) {
         say_forget(&pod->said);
         pause_reset(&pod->pause);
+        if (pod->options.where->socket != NULL)
+            exchange_close(
+                &pod->x); /* a new one costs nothing there; each that waits costs memory */
     }
     if (!pod->is_told) {
         pod->is_told = true;
@@ -168,7 +172,7 @@ void pod_step(struct pod *pod, time_ms now)
     struct err err = {0};
     if (!pod->x.is_busy && !is_settled(pod) && now >= pod->retry_at) {
         begin(pod, now, &err);
-        if (err.code != 0)
+        if (err.code != 0 && err.code != -EAGAIN)
             say_once(&pod->said, &err);
     }
     if (!pod->x.is_busy)

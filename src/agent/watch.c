@@ -59,8 +59,9 @@ static void begin(struct watch *watch, time_ms now, struct err *err)
     reader_init(&watch->reader, true, on_event, watch);
     watch->refusal = (struct reading){0};
     watch->is_expired = false;
-    if (exchange_begin(&watch->x, &ask, now, err) < 0)
-        watch->retry_at = now + pause_next(&watch->pause, 0);
+    int r = exchange_begin(&watch->x, &ask, now, err);
+    if (r < 0)
+        watch->retry_at = now + pause_after(&watch->pause, r);
 }
 
 static void refused(struct watch *watch, struct err *err)
@@ -111,7 +112,7 @@ void watch_step(struct watch *watch, time_ms now)
     struct err err = {0};
     if (!watch->x.is_busy && now >= watch->retry_at) {
         begin(watch, now, &err);
-        if (err.code != 0)
+        if (err.code != 0 && err.code != -EAGAIN)
             say_once(&watch->said, &err);
     }
     if (!watch->x.is_busy)
