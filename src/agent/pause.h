@@ -26,8 +26,8 @@ static inline time_ms pause_next(struct pause *pause, time_ms asked_ms)
     return asked_ms + 1 + (time_ms)rng_below(pause->rng, (uint64_t)most);
 }
 
-/* After a try that failed with `code`. A unix socket whose queue is full says EAGAIN: so many come at
- * once that there is no room for a moment, which is no trouble. */
+/* After a try that failed with `code`. A unix socket whose queue is full says EAGAIN: so many come
+ * at once that there is no room for a moment, which is no trouble. */
 static inline time_ms pause_after(struct pause *pause, int code)
 {
     if (code == -EAGAIN)
