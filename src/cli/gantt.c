@@ -20,6 +20,15 @@ const char *gantt_state_name(enum gantt_state state)
     return NAMES[state];
 }
 
+const char *gantt_end(const struct gantt_row *row)
+{
+    if (row->end != NULL)
+        return row->end;
+    bool is_given_up =
+        row->workload != NULL && yyjson_is_false(json_at(row->workload->root, "spec.active"));
+    return is_given_up ? "deactivated" : NAMES[row->now];
+}
+
 /* ---- what an object says ---- */
 
 static bool holds(const struct obj *obj, const char *condition)

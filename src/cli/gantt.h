@@ -17,6 +17,8 @@ enum gantt_state {
     GANTT_STATES,
 };
 const char *gantt_state_name(enum gantt_state state);
+struct gantt_row;
+const char *gantt_end(const struct gantt_row *row); /* how it stands in the end */
 
 struct gantt_span {
     enum gantt_state state;

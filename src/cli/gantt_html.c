@@ -140,8 +140,7 @@ static void add_table(const struct gantt *gantt, struct str *out)
         str_addf(out, "<td>%u</td>", row->evictions);
         add_cell(out, row->ready_at);
         add_cell(out, row->over_at);
-        str_addf(out, "<td>%s</td></tr>\n",
-                 row->end != NULL ? row->end : gantt_state_name(row->now));
+        str_addf(out, "<td>%s</td></tr>\n", gantt_end(row));
     }
     str_add(out, "</table>\n");
 }

@@ -179,7 +179,7 @@ static void put_row(struct grid *grid, const struct gantt_row *row)
     grid_cell(grid, str_text(&number));
     put_span(grid, row->ready_at);
     put_span(grid, row->over_at);
-    grid_cell(grid, row->end != NULL ? row->end : gantt_state_name(row->now));
+    grid_cell(grid, gantt_end(row));
 }
 
 static void add_table(const struct gantt *gantt, size_t rows_max, struct str *out)

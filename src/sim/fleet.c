@@ -245,29 +245,6 @@ static void on_change(void *arg, struct change *change)
     }
 }
 
-static bool is_reachable(const struct node *node)
-{
-    return node->state == NODE_READY || node->state == NODE_CORDONED;
-}
-
-void fleet_open(struct fleet *fleet, struct sim *sim)
-{
-    fleet->sim = sim;
-    fleet->watch = feed_watch(sim_store(sim)->feed, (struct watch_filter){0}, on_change, fleet);
-    for (size_t i = 0; i < fleet->nodes.len; i++) {
-        if (is_reachable(fleet->nodes.items[i]))
-            connect(fleet->nodes.items[i]);
-    }
-}
-
-void fleet_close(struct fleet *fleet)
-{
-    for (size_t i = 0; i < fleet->nodes.len; i++)
-        disconnect(fleet->nodes.items[i]);
-    feed_unwatch(take_ptr(fleet->watch));
-    fleet->sim = NULL;
-}
-
 /* ---- what happens to a machine ---- */
 
 static void patch(struct fleet *fleet, const struct kind *kind, const char *name, const char *text)
@@ -287,7 +264,7 @@ static void cordon(struct node *node, bool is_cordoned)
                       : "{\"spec\":{\"unschedulable\":null}}");
 }
 
-static void fall_silent(struct node *node)
+static void renew_last(struct node *node)
 {
     struct fleet *fleet = node->fleet;
     scoped_str now = {0};
@@ -296,16 +273,66 @@ static void fall_silent(struct node *node)
         mem_printf("{\"spec\":{\"leaseDurationSeconds\":%d,\"renewTime\":\"%s\"}}",
                    NODE_SILENT_MS / 1000, str_text(&now));
     patch(fleet, &KIND_LEASE, node->name, text);
-    disconnect(node);
     node->silent_until = fleet->clock->now + NODE_SILENT_MS + 1;
+}
+
+static void fall_silent(struct node *node)
+{
+    renew_last(node);
+    disconnect(node);
+}
+
+static void unregister(struct node *node)
+{
+    sim_submit(node->fleet->sim, write_new(WRITE_DELETE, &KIND_NODE, "", node->name));
+    sim_submit(node->fleet->sim, write_new(WRITE_DELETE, &KIND_LEASE, LEASES, node->name));
+    node->silent_until = node->fleet->clock->now + NODE_SILENT_MS + 1;
 }
 
 static void vanish(struct node *node)
 {
     wreck(node);
-    sim_submit(node->fleet->sim, write_new(WRITE_DELETE, &KIND_NODE, "", node->name));
-    sim_submit(node->fleet->sim, write_new(WRITE_DELETE, &KIND_LEASE, LEASES, node->name));
-    node->silent_until = node->fleet->clock->now + NODE_SILENT_MS + 1;
+    unregister(node);
+}
+
+static bool is_reachable(const struct node *node)
+{
+    return node->state == NODE_READY || node->state == NODE_CORDONED;
+}
+
+/* What was asked for in the moment of a crash may be lost: it is asked for again. */
+static void settle(struct node *node)
+{
+    const struct cache *cache = sim_store(node->fleet->sim)->cache;
+    const struct obj *obj = cache_get(cache, &KIND_NODE, "", node->name);
+    const struct obj *lease = cache_get(cache, &KIND_LEASE, LEASES, node->name);
+    bool is_cordoned = obj != NULL && yyjson_is_true(json_at(obj->root, "spec.unschedulable"));
+    if (node->state == NODE_GONE && (obj != NULL || lease != NULL))
+        unregister(node);
+    else if (node->state == NODE_UNREACHABLE && lease != NULL &&
+             json_int_at(lease->root, "spec.leaseDurationSeconds", 0) * 1000 > NODE_SILENT_MS)
+        renew_last(node);
+    else if (obj != NULL && is_reachable(node) && is_cordoned != (node->state == NODE_CORDONED))
+        cordon(node, !is_cordoned);
+}
+
+void fleet_open(struct fleet *fleet, struct sim *sim)
+{
+    fleet->sim = sim;
+    fleet->watch = feed_watch(sim_store(sim)->feed, (struct watch_filter){0}, on_change, fleet);
+    for (size_t i = 0; i < fleet->nodes.len; i++) {
+        settle(fleet->nodes.items[i]);
+        if (is_reachable(fleet->nodes.items[i]))
+            connect(fleet->nodes.items[i]);
+    }
+}
+
+void fleet_close(struct fleet *fleet)
+{
+    for (size_t i = 0; i < fleet->nodes.len; i++)
+        disconnect(fleet->nodes.items[i]);
+    feed_unwatch(take_ptr(fleet->watch));
+    fleet->sim = NULL;
 }
 
 void fleet_set_state(struct fleet *fleet, const char *name, enum node_state state)
