@@ -284,6 +284,38 @@ static void test_a_server_that_tells_no_lifecycle(void **state)
     }
 }
 
+/* Its pods by their label, its restarts as those of the group, its end by its conditions. */
+static void test_a_set_of_jobs(void **state)
+{
+#define SET(status)                                                                                \
+    "{" META("s", "u9", "") ",'spec':{'replicatedJobs':[{'name':'w','replicas':2,'template':{"     \
+                            "'spec':{'parallelism':2,'completions':2,'template':{'spec':{"         \
+                            "'containers':[{'name':'c'}]}}}}}]},'status':{" status "}}"
+#define MEMBER(uid, status)                                                                        \
+    "{" META(uid, uid, ",'labels':{'jobset.sigs.k8s.io/jobset-uid':'u9'}") ONE                     \
+        ",'status':{"                                                                              \
+        "'containerStatuses':[{'name':'c','restartCount':5," status "}]}}"
+    (void)state;
+    struct run_model model;
+    struct run_counts counts;
+    run_model_init(&model, 0);
+    add(&model, &KIND_JOBSET, SET(""));
+    const struct run_group *group = model.groups.items[0];
+    event(&model, &KIND_POD, "ADDED", MEMBER("p1", "'lifecycle':{'state':'ready'}"), 1);
+    event(&model, &KIND_POD, "ADDED", MEMBER("p2", "'lifecycle':{'state':'blocked'}"), 1);
+    assert_counts(group, "4: 2w 1b 1r");
+    event(&model, &KIND_JOBSET, "MODIFIED", SET("'restarts':1,'inPlaceRestarts':2,'syncedEpoch':3"),
+          2);
+    run_group_count(group, &counts);
+    assert_int_equal(counts.restarts, 3);
+    assert_int_equal(counts.epoch, 3);
+    event(&model, &KIND_JOBSET, "MODIFIED",
+          SET("'conditions':[{'type':'Failed','status':'True','message':'too many'}]"), 3);
+    assert_int_equal(group->outcome, RUN_LOST);
+    assert_string_equal(group->why, "too many");
+    run_model_done(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_a_job_that_is_complete),
         cmocka_unit_test(test_what_a_list_does_not_have_is_gone),
         cmocka_unit_test(test_a_server_that_tells_no_lifecycle),
+        cmocka_unit_test(test_a_set_of_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
