@@ -18,15 +18,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUIET_MS 2000 /* for so long a group may move without anybody being told */
+/* A group on its way is told of when nothing has come of it for so long, or after so long at all.
+ */
+#define QUIET_MS 2000
+#define QUIET_MAX_MS 30000
 
 struct gang {
     struct runner *runner;
     char *key; /* "%UID" */
     struct member_status status;
     TAILQ_HEAD(, rpod) members, announcing;
-    size_t moving; /* members on their way from one epoch to the next */
-    time_ms moving_since;
+    size_t moving;                  /* members on their way from one epoch to the next */
+    time_ms moving_since, moved_at; /* since when; the last time that somebody got on */
     bool has_hosts;
 };
 
@@ -125,11 +128,17 @@ static void tell_all(struct gang *gang)
     }
 }
 
-/* It begins to move, or the barrier was lifted: from here on the next QUIET_MS count. */
-static void stir(struct gang *gang)
+static void begin_moving(struct gang *gang)
 {
-    gang->moving_since = now_of(gang);
+    gang->moving_since = gang->moved_at = now_of(gang);
     control_add_after(gang->runner->control, gang->key, QUIET_MS);
+}
+
+/* How long nobody need be told; not positive: now. */
+static time_ms quiet_left(const struct gang *gang)
+{
+    time_ms quiet = gang->moved_at + QUIET_MS, most = gang->moving_since + QUIET_MAX_MS;
+    return (quiet < most ? quiet : most) - now_of(gang);
 }
 
 static void count_moving(struct rpod *pod)
@@ -139,8 +148,9 @@ static void count_moving(struct rpod *pod)
     if (is == pod->is_moving)
         return;
     pod->is_moving = is;
+    gang->moved_at = now_of(gang);
     if (is && gang->moving++ == 0)
-        stir(gang);
+        begin_moving(gang);
     else if (!is && --gang->moving == 0)
         tell_all(gang);
 }
@@ -150,7 +160,7 @@ bool gang_defers(struct rpod *pod)
     if (pod->gang == NULL)
         return false;
     count_moving(pod);
-    if (pod->gang->moving == 0 || now_of(pod->gang) - pod->gang->moving_since >= QUIET_MS)
+    if (pod->gang->moving == 0 || quiet_left(pod->gang) <= 0)
         return false;
     pod->is_untold = true;
     return true;
@@ -171,6 +181,8 @@ static void obey(struct rpod *pod, enum member_act act)
     struct start *engine = gang->runner->engine;
     if (pod->member.state != MEMBER_ANNOUNCE)
         stop_announcing(pod);
+    if (act != MEMBER_NOTHING)
+        gang->moved_at = now_of(gang);
     switch (act) {
     case MEMBER_WRITE:
         if (!pod->is_announcing)
@@ -355,12 +367,11 @@ void gang_reconcile(struct runner *runner, const char *key)
     struct member_status status = jobset != NULL ? status_of(jobset) : gang->status;
     if (!is_same(&status, &gang->status)) {
         gang->status = status;
-        if (gang->moving > 0)
-            stir(gang);
+        gang->moved_at = now_of(gang);
         see_all(gang);
     }
     announce_all(gang);
-    time_ms left = gang->moving_since + QUIET_MS - now_of(gang);
+    time_ms left = quiet_left(gang);
     if (gang->moving > 0 && left <= 0)
         tell_all(gang);
     else if (gang->moving > 0) /* a look in between takes the place of the one that was planned */
