@@ -138,9 +138,7 @@ static void refused(struct pod *pod, time_ms now, struct err *err)
 
 static void answered(struct pod *pod, time_ms now, struct err *err)
 {
-    if (pod->x.answer.status != 200)
-        refused(pod, now, err);
-    else if (pod->answer.uid[0] == '\0')
+    if (pod->x.answer.status != 200 || pod->answer.uid[0] == '\0')
         refused(pod, now, err);
     else
         learn(pod);

@@ -37,7 +37,9 @@ int tls_prepare(const struct where *where, char *const argv[], struct err *err)
     (void)argv;
     if (where->socket != NULL)
         return 0;
-    context = SSL_CTX_new(TLS_client_method());
+    /* Nothing of the machine's configuration is of use here, and reading it takes memory. */
+    if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1)
+        context = SSL_CTX_new(TLS_client_method());
     if (context == NULL)
         return err_set(err, -EIO, "no TLS: %s", reason());
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);

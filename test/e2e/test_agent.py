@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 
 from agents import EPOCH, Group, agent_path, jobset, jobsets, pods, running, token
-from muster_test import Cases, Process, contains, equal, fail
+from muster_test import Cases, Process, Skip, contains, equal, fail, is_sanitized
 from objects import pod, server_world
 from pods import alive, wait_until
 
@@ -444,6 +444,41 @@ def tokens_that_do_not_fit_are_told_with_a_remedy(world):
             agent.errors.until(remedy)
     with running(group.parent(STAY, MUSTER_TOKEN_FILE="/nonexistent", **env)) as agent:
         agent.errors.until("cannot read the token '/nonexistent'")
+
+
+def resident_kb(pid):
+    for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Rss:"):
+            return int(line.split()[1])
+    return fail(f"no Rss of {pid}")
+
+
+@cases
+def it_is_small(world):
+    """Of the release's programs: a sanitizer's shadow is larger than both."""
+    folder = os.environ.get("MUSTER_RELEASE")
+    program = os.path.join(folder, "muster-agent") if folder else ""
+    if not os.access(program, os.X_OK) or is_sanitized(program) or not is_static(program):
+        raise Skip("no release build, or none against musl")
+    group = Group(world)
+    (group.folder / "ca").write_text(world.server.ca())
+    tls = {"MUSTER_SOCKET": "", "MUSTER_SERVER": world.server.url,
+           "MUSTER_CA": str(group.folder / "ca"), "MUSTER_TOKEN": world.server.token}
+    for number, (env, most) in enumerate((({}, 100), (tls, 5 * 1024)), 1):
+        with running(Process([program, "--", "sleep", "1000"], env=group.env(**env))) as agent:
+            group.wait_epoch(number)
+            group.status(deprecatedEpoch=number - 1, syncedEpoch=number)
+            agent.errors.until("the worker starts")
+            size = resident_kb(agent.popen.pid)
+            print(f"# {os.readlink(f'/proc/{agent.popen.pid}/exe').rsplit('/', 1)[1]}: {size} KB",
+                  flush=True)
+            if size > most:
+                fail(f"{size} KB resident, at most {most}")
+
+
+def is_static(program):
+    with open(program, "rb") as file:
+        return b"ld-linux" not in file.read()
 
 
 @cases
