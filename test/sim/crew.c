@@ -202,14 +202,14 @@ static void on_success(void *arg, struct write_result *result)
     act(mate, member_ended(&mate->member, true));
 }
 
-static void report_end(struct mate *mate, const char *phase, write_done_fn *done)
+static void report_end(struct mate *mate, const char *phase, int exit_code, write_done_fn *done)
 {
     scoped_str now = {0};
     rfc3339_format(sim_now(mate->crew->sim), &now);
     scoped_free char *body = mem_printf(
         "{'status':{'phase':'%s','containerStatuses':[{'name':'c','state':{'terminated':{"
         "'exitCode':%d,'finishedAt':'%s'}}}]}}",
-        phase, strcmp(phase, "Failed") == 0, str_text(&now));
+        phase, exit_code, str_text(&now));
     struct write *write = patch(mate, body, done, 0);
     write->sub = SUB_STATUS;
     sim_submit(mate->crew->sim, write);
@@ -286,7 +286,7 @@ static void step_worker(struct mate *mate)
         act(mate, member_ended(&mate->member, false));
     } else if (mate->work == WORK_GOOD && !mate->is_writing) {
         mate->is_writing = true;
-        report_end(mate, "Succeeded", on_success);
+        report_end(mate, "Succeeded", 0, on_success);
     }
 }
 
@@ -302,7 +302,7 @@ void mate_step(struct mate *mate, bool sees_all)
     } else if (has_ended(pod) || pod->meta.deleted != 0) {
         return;
     } else if (mate->has_failed) {
-        report_end(mate, "Failed", on_stray);
+        report_end(mate, "Failed", mate->exit_code, on_stray);
     } else if (!mate->is_up) {
         join(mate);
     } else if (mate->work == WORK_DIED || mate->work == WORK_GOOD) {
@@ -348,7 +348,7 @@ void mate_crash(struct mate *mate)
     mate->member = (struct member){0};
 }
 
-void mate_lose(struct mate *mate)
+void mate_lose(struct mate *mate, int exit_code)
 {
     if (mate->has_failed || mate->has_succeeded)
         return;
@@ -357,6 +357,7 @@ void mate_lose(struct mate *mate)
     break_epoch(mate);
     end_work(mate);
     mate->has_failed = true;
+    mate->exit_code = exit_code;
     mate->is_up = false;
     mate->member = (struct member){0};
 }
@@ -456,10 +457,32 @@ static bool is_true(const struct obj *set, const char *type)
     return false;
 }
 
-static void check_charge(struct crew *crew, const struct member_status *before,
-                         const struct member_status *now, int64_t charged)
+/* Of the restarts of single Jobs: all, or those that count. */
+static int64_t job_restarts(yyjson_val *status, const char *field)
 {
-    bool is_restart = now->deprecated > before->deprecated;
+    int64_t sum = 0;
+    size_t i, n, k, m;
+    yyjson_val *role, *count;
+    yyjson_arr_foreach(yyjson_obj_get(status, "replicatedJobsStatus"), i, n, role)
+    {
+        yyjson_arr_foreach(yyjson_obj_get(role, field), k, m, count)
+        {
+            sum += yyjson_get_sint(count);
+        }
+    }
+    return sum;
+}
+
+static void check_charge(struct crew *crew, const struct member_status *before,
+                         const struct member_status *now, yyjson_val *status)
+{
+    int64_t charged = json_int_at(status, "restartsCountTowardsMax", 0) +
+                      job_restarts(status, "jobRestartsCountTowardsMax");
+    int64_t anew = json_int_at(status, "restarts", 0) + job_restarts(status, "jobRestarts");
+    bool is_restart = now->deprecated > before->deprecated || anew > crew->anew;
+    if (anew > crew->anew && now->synced > now->deprecated)
+        crew_fail(crew, "Jobs are made anew while their epoch is still good");
+    crew->anew = anew;
     if (charged < crew->charged || charged > crew->charged + 1 || charged > crew->max_restarts)
         crew_fail(crew, "budget: from %" PRId64 " to %" PRId64, crew->charged, charged);
     if (charged > crew->charged && !is_restart)
@@ -489,7 +512,7 @@ static void take_set(struct crew *crew, const struct obj *set)
         crew_fail(crew, "S5: the status goes back");
     if (now.deprecated > now.synced || now.synced > now.deprecated + 1)
         crew_fail(crew, "the status is %" PRId64 "/%" PRId64, now.deprecated, now.synced);
-    check_charge(crew, &before, &now, json_int_at(status, "restartsCountTowardsMax", 0));
+    check_charge(crew, &before, &now, status);
     if (now.synced > before.synced)
         check_lift(crew, now.synced);
     crew->has_verdict = now.has_verdict;

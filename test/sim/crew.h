@@ -27,6 +27,7 @@ struct mate { /* a pod and what runs in it */
     bool is_up;         /* an agent runs */
     bool is_writing;    /* an announcement, or the success, is on its way */
     bool has_failed;    /* the pod is to be reported as failed */
+    int exit_code;      /* ... with this */
     bool is_let_go;     /* its end was confirmed */
     size_t status_seen; /* of crew->statuses */
     int64_t announced;  /* as stored */
@@ -44,6 +45,7 @@ struct crew {
     VEC(struct mate *) list;
     VEC(struct member_status) statuses; /* all that were stored, in order */
     int64_t charged, restarts;
+    int64_t anew; /* restarts that made Jobs anew, or one of them */
     bool has_verdict, is_completed;
     /* By place. */
     int64_t *announced, *started;
@@ -73,7 +75,7 @@ void mate_step(struct mate *mate, bool sees_all);  /* the next thing that its no
 void mate_die(struct mate *mate);                  /* its worker exits non-zero */
 void mate_succeed(struct mate *mate);              /* ... or zero */
 void mate_crash(struct mate *mate);                /* its agent ends, its worker runs on */
-void mate_lose(struct mate *mate);                 /* its pod fails with all that ran in it */
+void mate_lose(struct mate *mate, int exit_code);  /* its pod fails with all that ran in it */
 void mate_repeat(struct mate *mate, int64_t back); /* an announcement, late or again */
 
 /* All run in one epoch or have succeeded, or there is a verdict and no worker. */

@@ -29,8 +29,9 @@ struct run {
     struct sim *sim;
     struct crew crew;
     struct rng *rng;
-    bool is_calm; /* nobody meddles with the JobSet */
-    bool is_kind; /* nothing happens to members: no restart may be charged */
+    bool is_calm;   /* nobody meddles with the JobSet */
+    bool has_rules; /* some exit codes fail the Job, and the failure policy has it made anew */
+    bool is_kind;   /* nothing happens to members: no restart may be charged */
 };
 
 static bool is_traced;
@@ -94,15 +95,26 @@ static struct sim_faults faults_of(uint64_t seed)
 
 /* ---- the JobSet ---- */
 
-static char *spec_of(int64_t jobs, int64_t members, int64_t max_restarts)
+#define FAIL_JOB(code) "{'action':'FailJob','onExitCodes':{'operator':'In','values':[" code "]}}"
+#define ON_MESSAGE(code, action)                                                                   \
+    "{'action':'" action "','onJobFailureMessagePatterns':['exit code " code "']}"
+
+static char *spec_of(const struct run *run, int64_t members)
 {
+    const struct crew *crew = &run->crew;
     return mem_printf(
         "{'metadata':{'name':'s'},'spec':{'failurePolicy':{'restartStrategy':'InPlaceRestart',"
-        "'maxRestarts':%" PRId64 "},'replicatedJobs':[{'name':'w','replicas':%" PRId64
+        "'maxRestarts':%" PRId64 "%s},'replicatedJobs':[{'name':'w','replicas':%" PRId64
         ",'template':{'spec':{'completions':%" PRId64 ",'parallelism':%" PRId64
-        ",'backoffLimit':2147483647,'podReplacementPolicy':'Failed','template':{'spec':{"
-        "'nodeName':'n','containers':[{'name':'c','image':'i'}]}}}}}]}}",
-        max_restarts, jobs, members, members);
+        ",'backoffLimit':2147483647,'podReplacementPolicy':'Failed'%s,'template':{'spec':{"
+        "'restartPolicy':'Never','nodeName':'n','containers':[{'name':'c','image':'i'}]}}}}}]}}",
+        crew->max_restarts,
+        run->has_rules
+            ? ",'rules':[" ON_MESSAGE("40", "RestartJobSetAndIgnoreMaxRestarts") "," ON_MESSAGE(
+                  "41", "RestartJob") "]"
+            : "",
+        crew->jobs, members, members,
+        run->has_rules ? ",'podFailurePolicy':{'rules':[" FAIL_JOB("40,41,42") "]}" : "");
 }
 
 static void on_answer(void *arg, struct write_result *result)
@@ -142,8 +154,7 @@ static void resize(struct run *run)
     const struct crew *crew = &run->crew;
     if (crew->has_verdict || set_of(run) == NULL)
         return;
-    scoped_free char *body =
-        spec_of(crew->jobs, rng_between(run->rng, 1, MEMBERS_MAX), crew->max_restarts);
+    scoped_free char *body = spec_of(run, rng_between(run->rng, 1, MEMBERS_MAX));
     ask(run, WRITE_PATCH, body);
 }
 
@@ -194,8 +205,10 @@ static void mishap(struct run *run, struct mate *mate)
         mate_succeed(mate);
     else if (dice < 70)
         mate_crash(mate);
-    else if (dice < 78)
-        mate_lose(mate);
+    else if (dice < (run->has_rules ? 90 : 78))
+        mate_lose(mate, run->has_rules && rng_chance(run->rng, 3, 4)
+                            ? 40 + (int)rng_below(run->rng, 3)
+                            : 1);
     else
         mate_repeat(mate, (int64_t)rng_below(run->rng, 3));
 }
@@ -205,7 +218,7 @@ static time_ms act(struct run *run)
     struct mate *mate = any_mate(run);
     uint64_t dice = rng_below(run->rng, 1000);
     if (set_of(run) == NULL) { /* a crash may have swallowed it */
-        scoped_free char *body = spec_of(run->crew.jobs, run->crew.members, run->crew.max_restarts);
+        scoped_free char *body = spec_of(run, run->crew.members);
         ask(run, WRITE_CREATE, body);
         return SECOND;
     }
@@ -257,7 +270,7 @@ static void finish(struct run *run)
 }
 
 struct summary {
-    uint64_t trace, starts, lifts, restarts, charged, completed, crashes;
+    uint64_t trace, starts, lifts, restarts, charged, anew, completed, crashes;
 };
 
 static void open_run(struct run *run, uint64_t seed, struct sim_faults faults)
@@ -288,6 +301,7 @@ static bool run_seed(uint64_t seed, int steps, struct summary *summary)
     crew_init(&run.crew, rng_between(&rng, 1, 2), rng_between(&rng, 1, MEMBERS_MAX), MEMBERS_MAX);
     run.is_calm = rng_chance(&rng, 1, 3);
     run.is_kind = !run.is_calm && rng_chance(&rng, 1, 4);
+    run.has_rules = rng_chance(&rng, 1, 2);
     open_run(&run, seed, faults_of(seed));
     crew_start(&run.crew, run.sim, "s", max);
     pass(&run, SECOND);
@@ -306,6 +320,7 @@ static bool run_seed(uint64_t seed, int steps, struct summary *summary)
                                 .lifts = summary->lifts + run.crew.lifts,
                                 .restarts = summary->restarts + (uint64_t)run.crew.restarts,
                                 .charged = summary->charged + (uint64_t)run.crew.charged,
+                                .anew = summary->anew + (uint64_t)run.crew.anew,
                                 .completed = summary->completed + run.crew.is_completed,
                                 .crashes = summary->crashes + stats.crashes};
     bool ok = run.crew.failure == NULL;
@@ -335,15 +350,17 @@ static int run_seeds(uint64_t seed, uint64_t seeds, int steps)
     for (uint64_t i = seed; i < seed + seeds && ok; i++)
         ok = run_seed(i, steps, &summary);
     printf("# %" PRIu64 " starts in %" PRIu64 " epochs, %" PRIu64 " restarts, %" PRIu64
-           " charged, %" PRIu64 " of %" PRIu64 " completed, %" PRIu64 " crashes\n",
-           summary.starts, summary.lifts, summary.restarts, summary.charged, summary.completed,
-           seeds, summary.crashes);
+           " charged, %" PRIu64 " of Jobs, %" PRIu64 " of %" PRIu64 " completed, %" PRIu64
+           " crashes\n",
+           summary.starts, summary.lifts, summary.restarts, summary.charged, summary.anew,
+           summary.completed, seeds, summary.crashes);
     printf("%s 2 - S1 to S5, the budget, and every group runs or has ended\n",
            ok ? "ok" : "not ok");
     /* What was to be tried did happen. */
-    bool is_much = seeds < 20 || (summary.lifts > seeds && summary.restarts > summary.charged &&
-                                  summary.charged > 0 && summary.completed > 0 &&
-                                  summary.completed < seeds && summary.crashes > 0);
+    bool is_much =
+        seeds < 20 || (summary.lifts > seeds && summary.restarts > summary.charged &&
+                       summary.charged > 0 && summary.anew > 0 && summary.completed > 0 &&
+                       summary.completed < seeds && summary.crashes > 0);
     printf("%s 3 - enough has happened\n", is_much ? "ok" : "not ok");
     return ok && same && is_much ? 0 : 1;
 }
@@ -395,7 +412,7 @@ static int run_large(int64_t members)
     struct sim_faults faults = {.lag_ms = 20, .submit_ms = 5, .commit_ms = 2};
     open_run(&run, 1, faults);
     crew_start(&run.crew, run.sim, "s", 5);
-    scoped_free char *body = spec_of(1, members, 5);
+    scoped_free char *body = spec_of(&run, members);
     ask(&run, WRITE_CREATE, body);
     pass(&run, 20 * SECOND);
     printf("1..2\n");
