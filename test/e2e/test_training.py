@@ -233,8 +233,9 @@ def who_waits_says_for_whom(w):
     thing = job_set("late", 2, ["sleep", "1000"])
     thing["spec"]["replicatedJobs"].append(json.loads(json.dumps(thing["spec"]["replicatedJobs"][0])))
     thing["spec"]["replicatedJobs"][1]["name"] = "nowhere"
+    # Whom no node suits would keep all others from being bound; this one is bound and cannot start.
     spec = thing["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
-    spec["nodeSelector"] = {"disk": "none-has-this"}
+    spec["containers"][0]["envFrom"] = [{"configMapRef": {"name": "not-there-yet"}}]
     w.api.ok("POST", SETS, thing)
     found = w.api.wait_for("/api/v1/namespaces/default/pods", lambda p: any(
         c.get("state", {}).get("waiting", {}).get("reason") == "WaitingForGroup"
