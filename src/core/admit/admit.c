@@ -152,12 +152,13 @@ static void lift(const take_vec *uses, bool is_on)
     }
 }
 
-static void try_out(struct admit *admit, struct wl *wl, struct queue *queue, struct shape *shape)
+static void try_out(struct admit *admit, struct wl *wl, struct shape *shape, time_ms now)
 {
     struct attempt *attempt = &admit->attempt;
     attempt->wl = wl;
-    attempt->queue = queue;
+    attempt->queue = wl->pending_in;
     attempt->shape = shape;
+    attempt->now = now;
     assign_try(admit, attempt);
 }
 
@@ -183,15 +184,15 @@ static void drop_later_claims(struct admit *admit, const struct wl *wl, time_ms 
 }
 
 /* True when it needs that those claims are dropped. */
-static bool try_shape(struct admit *admit, struct shape *shape)
+static bool try_shape(struct admit *admit, struct shape *shape, time_ms now)
 {
     struct queue *queue = shape->queue;
     struct wl *wl = shape_head(shape);
-    try_out(admit, wl, queue, shape);
+    try_out(admit, wl, shape, now);
     if (admit->attempt.mode >= MODE_PREEMPT || queue->n_claims == 0)
         return false;
     lift_later_claims(admit, wl, false);
-    try_out(admit, wl, queue, shape);
+    try_out(admit, wl, shape, now);
     lift_later_claims(admit, wl, true);
     return true;
 }
@@ -217,7 +218,7 @@ static void try_head(struct admit *admit, struct queue *queue, time_ms now)
     if (scope)
         scope->let_in = NULL;
     shape->scope = NULL;
-    bool drops = try_shape(admit, shape);
+    bool drops = try_shape(admit, shape, now);
     if (attempt->mode < MODE_PREEMPT) {
         shape_park(admit, shape, attempt);
     } else if (attempt->mode == MODE_FIT && scope_blocks(admit, attempt, &scope, &flavor)) {
@@ -243,7 +244,7 @@ static void claim_retry(struct admit *admit, struct wl *wl, time_ms now)
     struct scope *scope = NULL;
     struct flavor *flavor = NULL;
     lift(&wl->uses, false);
-    try_out(admit, wl, wl->pending_in, NULL);
+    try_out(admit, wl, NULL, now);
     lift(&wl->uses, true);
     if (attempt->mode < MODE_PREEMPT) {
         claim_drop(admit, wl);

@@ -196,8 +196,6 @@ struct shape {
     struct queue *queue;
     struct spec *spec;
     int64_t priority;
-    struct flavor **avoids; /* flavors in their pause, sorted by address */
-    size_t n_avoids;
     char *key;
     struct pq wls;
     enum shape_state state;
@@ -223,8 +221,9 @@ struct victim {
 struct attempt {
     struct wl *wl;
     struct queue *queue;
-    struct shape *shape; /* whose flavors to avoid; NULL: none */
-    int64_t *counts;     /* of the pod sets */
+    struct shape *shape; /* NULL: it claims already */
+    time_ms now;
+    int64_t *counts; /* of the pod sets */
     enum mode mode;
     uint32_t level;
     struct cell **picks; /* for each need of each set, in order */

@@ -99,9 +99,10 @@ static bool is_unfit(const struct spec_set *set, const struct flavor *flavor)
 
 static bool is_avoided(const struct attempt *attempt, const struct flavor *flavor)
 {
-    for (size_t i = 0; attempt->shape && i < attempt->shape->n_avoids; i++) {
-        if (attempt->shape->avoids[i] == flavor)
-            return true;
+    const failed_vec *failed = &attempt->wl->failed;
+    for (size_t i = 0; i < failed->len; i++) {
+        if (failed->items[i].flavor == flavor)
+            return failed->items[i].until > attempt->now;
     }
     return false;
 }
@@ -124,7 +125,7 @@ static bool can_ever(const struct attempt *attempt, size_t set_index, const stru
 static bool can_avoid(const struct attempt *attempt, size_t set_index, const struct group *group)
 {
     const struct spec_set *set = &attempt->wl->spec->sets[set_index];
-    if (!attempt->shape || attempt->shape->n_avoids == 0)
+    if (attempt->wl->failed.len == 0)
         return false;
     for (size_t f = 0; f < group->n_flavors; f++) {
         if (!is_unfit(set, group->flavors[f]) && !is_avoided(attempt, group->flavors[f]) &&
@@ -301,7 +302,8 @@ void assign_try(struct admit *admit, struct attempt *attempt)
     assign_all(admit, attempt);
     if (attempt->mode < MODE_PREEMPT && spec->spare > 0)
         assign_less(admit, attempt);
-    if (attempt->mode == MODE_FIT && !reserve_allows(attempt)) {
+    /* One without a shape has evicted others for its place already. */
+    if (attempt->mode == MODE_FIT && attempt->shape && !reserve_allows(attempt)) {
         attempt->is_reserved = true;
         attempt->mode = MODE_NO_FIT;
     }

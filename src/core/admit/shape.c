@@ -87,15 +87,12 @@ static size_t avoided(const struct wl *wl, time_ms now, struct flavor **out)
     return n;
 }
 
-static struct shape *shape_make(struct queue *queue, const struct wl *wl, struct flavor **avoids,
-                                size_t n_avoids)
+static struct shape *shape_make(struct queue *queue, const struct wl *wl)
 {
     struct shape *shape = mem_zalloc(sizeof(*shape));
     shape->queue = queue;
     shape->spec = wl->spec;
     shape->priority = wl->facts.priority;
-    shape->n_avoids = n_avoids;
-    shape->avoids = n_avoids > 0 ? mem_dup(avoids, n_avoids * sizeof(*avoids)) : NULL;
     pq_init(&shape->wls, wl_is_before, offsetof(struct wl, shape_slot));
     return shape;
 }
@@ -112,7 +109,6 @@ static void shape_free(struct admit *admit, struct shape *shape)
     map_del(queue->shapes, shape->key);
     pq_done(&shape->wls);
     vec_done(&shape->wants);
-    mem_free(shape->avoids);
     mem_free(shape->key);
     mem_free(shape);
 }
@@ -170,7 +166,7 @@ void shape_join(struct admit *admit, struct wl *wl, time_ms now)
     if (!wl->shape && shape) {
         join_known(admit, shape, wl);
     } else if (!wl->shape) {
-        shape = shape_make(queue, wl, avoids, n_avoids);
+        shape = shape_make(queue, wl);
         shape->key = mem_strdup(admit->text.data);
         map_put(queue->shapes, shape->key, shape);
         pq_push(&shape->wls, wl);

@@ -39,8 +39,6 @@ struct naive {
     struct n_node nodes[N_NODES];
     struct n_wl wls[N_WLS];
     size_t n_wls;
-    struct n_wl *lifted;   /* whose claim is taken away while it is tried … */
-    n_amounts lifted_uses; /* … but counts for what others may keep */
     struct str log;
 };
 
@@ -410,9 +408,9 @@ static void n_try_flavor(struct naive *n, struct n_try *t, size_t set, int f, in
     }
 }
 
-static bool n_can_avoid(const struct naive *n, const struct n_try *t, size_t set, bool is_claim)
+static bool n_can_avoid(const struct naive *n, const struct n_try *t, size_t set)
 {
-    for (int f = 0; f < N_FLAVORS && !is_claim; f++) {
+    for (int f = 0; f < N_FLAVORS; f++) {
         bool can = !n_is_unfit(t->wl, set, f) && !n_is_avoided(n, t->wl, f);
         for (int r = 0; r < N_RESOURCES; r++)
             can = can && t->wl->needs[set][r] * t->wl->facts.pod_sets[set].count <=
@@ -423,11 +421,11 @@ static bool n_can_avoid(const struct naive *n, const struct n_try *t, size_t set
     return false;
 }
 
-static bool n_assign_set(struct naive *n, struct n_try *t, size_t set, bool is_claim)
+static bool n_assign_set(struct naive *n, struct n_try *t, size_t set)
 {
     const struct admit_queue *rules = &n->nodes[t->wl->queue].rules;
     int best = -1, best_mode = 0, best_level = 0;
-    bool avoids = n_can_avoid(n, t, set, is_claim);
+    bool avoids = n_can_avoid(n, t, set);
     for (int f = 0; f < N_FLAVORS; f++) {
         int mode, level;
         if (n_is_unfit(t->wl, set, f) || (avoids && n_is_avoided(n, t->wl, f)))
@@ -459,14 +457,14 @@ static bool n_assign_set(struct naive *n, struct n_try *t, size_t set, bool is_c
     return true;
 }
 
-static void n_assign(struct naive *n, struct n_try *t, bool is_claim)
+static void n_assign(struct naive *n, struct n_try *t)
 {
     memset(t->uses, 0, sizeof(t->uses));
     t->mode = 4;
     t->level = 0;
     t->n_victims = 0;
     for (size_t s = 0; s < t->wl->facts.n_pod_sets; s++) {
-        if (!n_assign_set(n, t, s, is_claim))
+        if (!n_assign_set(n, t, s))
             return;
     }
     if ((t->mode == 2 || t->mode == 3) && !n_preempt(n, t->wl, t->uses, t))
@@ -497,15 +495,7 @@ static bool n_keeps(struct naive *n, int queue, const struct n_wl *before, n_amo
         if (!holds)
             continue;
         struct n_try t = {.wl = first};
-        struct n_wl *lifted = n->lifted;
-        n->lifted = NULL;
-        if (lifted)
-            memcpy(lifted->uses, n->lifted_uses, sizeof(n_amounts));
-        bool fits = n_try_lifted(n, &t);
-        if (lifted)
-            memset(lifted->uses, 0, sizeof(n_amounts));
-        n->lifted = lifted;
-        if (fits)
+        if (n_try_lifted(n, &t))
             return false;
         for (int r = 0; r < N_RESOURCES; r++) {
             int64_t want = first->needs[0][r] * first->facts.pod_sets[0].count;
@@ -539,6 +529,16 @@ static bool n_allows(struct naive *n, const struct n_try *t)
     return fits;
 }
 
+static void n_try_less(struct naive *n, struct n_try *t, int64_t spare, int64_t by)
+{
+    for (size_t s = 0; s < t->wl->facts.n_pod_sets; s++) {
+        const struct admit_pod_set *set = &t->wl->facts.pod_sets[s];
+        int64_t own = set->min_count > 0 ? set->count - set->min_count : 0;
+        t->counts[s] = set->count - (spare ? own * by / spare : 0);
+    }
+    n_assign(n, t);
+}
+
 static void n_try(struct naive *n, struct n_try *t, bool is_claim)
 {
     int64_t spare = 0;
@@ -546,17 +546,19 @@ static void n_try(struct naive *n, struct n_try *t, bool is_claim)
         const struct admit_pod_set *set = &t->wl->facts.pod_sets[s];
         spare += set->min_count > 0 ? set->count - set->min_count : 0;
     }
-    for (int64_t by = 0; by <= spare; by++) {
-        for (size_t s = 0; s < t->wl->facts.n_pod_sets; s++) {
-            const struct admit_pod_set *set = &t->wl->facts.pod_sets[s];
-            int64_t own = set->min_count > 0 ? set->count - set->min_count : 0;
-            t->counts[s] = set->count - (spare ? own * by / spare : 0);
+    n_try_less(n, t, spare, 0);
+    int64_t fails = 0, fits = spare;
+    if (t->mode < 2 && spare > 0) {
+        n_try_less(n, t, spare, spare);
+        while (t->mode >= 2 && fits - fails > 1) {
+            int64_t middle = fails + (fits - fails) / 2;
+            n_try_less(n, t, spare, middle);
+            *(t->mode < 2 ? &fails : &fits) = middle;
+            t->mode = 2; /* go on */
         }
-        n_assign(n, t, is_claim);
-        if (t->mode >= 2)
-            break;
+        n_try_less(n, t, spare, fits);
     }
-    if (t->mode == 4 && t->level > 0 && !n_allows(n, t))
+    if (t->mode == 4 && t->level > 0 && !is_claim && !n_allows(n, t))
         t->mode = 0;
 }
 
@@ -692,10 +694,7 @@ static bool n_retry_claims(struct naive *n)
             continue;
         memcpy(saved, claims[i]->uses, sizeof(saved));
         memset(claims[i]->uses, 0, sizeof(saved));
-        n->lifted = claims[i];
-        memcpy(n->lifted_uses, saved, sizeof(saved));
         n_try(n, &t, true);
-        n->lifted = NULL;
         if (t.mode < 2) {
             claims[i]->is_claiming = false;
             did = true;
