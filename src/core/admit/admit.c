@@ -238,13 +238,28 @@ static void try_head(struct admit *admit, struct queue *queue, time_ms now)
 
 /* ---- those who wait for their victims ---- */
 
+/* Its own claim is among what is used. */
+static bool fits_beside_claims(const struct attempt *attempt)
+{
+    const struct wl *wl = attempt->wl;
+    lift(&wl->uses, false);
+    bool fits = true;
+    for (size_t i = 0; i < attempt->uses.len; i++)
+        fits =
+            fits && attempt->uses.items[i].amount <= quota_available(attempt->uses.items[i].cell);
+    lift(&wl->uses, true);
+    return fits;
+}
+
 static void claim_retry(struct admit *admit, struct wl *wl, time_ms now)
 {
     struct attempt *attempt = &admit->attempt;
     struct scope *scope = NULL;
     struct flavor *flavor = NULL;
     lift(&wl->uses, false);
+    lift_later_claims(admit, wl, false);
     try_out(admit, wl, NULL, now);
+    lift_later_claims(admit, wl, true);
     lift(&wl->uses, true);
     if (attempt->mode < MODE_PREEMPT) {
         claim_drop(admit, wl);
@@ -257,6 +272,8 @@ static void claim_retry(struct admit *admit, struct wl *wl, time_ms now)
         lift(&wl->uses, true);
         decide_preempt(admit, attempt, now);
     } else if (!scope_blocks(admit, attempt, &scope, &flavor)) {
+        if (!fits_beside_claims(attempt))
+            drop_later_claims(admit, wl, now);
         decide_admit(admit, wl, attempt, now);
     }
 }

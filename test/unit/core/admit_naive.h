@@ -674,6 +674,20 @@ static void n_drop_later_claims(struct naive *n, const struct n_wl *wl)
     }
 }
 
+static void n_try_without_later(struct naive *n, struct n_try *t)
+{
+    n_amounts saved[N_WLS];
+    for (size_t i = 0; i < n->n_wls; i++) {
+        struct n_wl *claim = &n->wls[i];
+        memcpy(saved[i], claim->uses, sizeof(n_amounts));
+        if (claim->is_claiming && claim->queue == t->wl->queue && n_before(n, t->wl, claim))
+            memset(claim->uses, 0, sizeof(n_amounts));
+    }
+    n_try(n, t, true);
+    for (size_t i = 0; i < n->n_wls; i++)
+        memcpy(n->wls[i].uses, saved[i], sizeof(n_amounts));
+}
+
 static bool n_retry_claims(struct naive *n)
 {
     struct n_wl *claims[N_WLS];
@@ -694,7 +708,7 @@ static bool n_retry_claims(struct naive *n)
             continue;
         memcpy(saved, claims[i]->uses, sizeof(saved));
         memset(claims[i]->uses, 0, sizeof(saved));
-        n_try(n, &t, true);
+        n_try_without_later(n, &t);
         if (t.mode < 2) {
             claims[i]->is_claiming = false;
             did = true;
@@ -706,6 +720,11 @@ static bool n_retry_claims(struct naive *n)
         } else if (n_blocked(n, &t)) {
             memcpy(claims[i]->uses, saved, sizeof(saved));
         } else {
+            bool fits = true;
+            EACH_CELL(f, r)
+            fits = fits && (t.uses[f][r] == 0 || t.uses[f][r] <= n_available(n, t.wl->queue, f, r));
+            if (!fits)
+                n_drop_later_claims(n, t.wl);
             n_admit(n, &t);
             did = true;
         }
