@@ -193,7 +193,8 @@ static bool find_target(struct call *call)
 /* Sub-resources that are only asked for, never read. */
 static bool is_posted(const char *sub)
 {
-    return strcmp(sub, "binding") == 0 || strcmp(sub, "restart") == 0;
+    return strcmp(sub, "binding") == 0 || strcmp(sub, "restart") == 0 ||
+           strcmp(sub, "eviction") == 0;
 }
 
 static bool find_verb(struct call *call)
@@ -228,7 +229,7 @@ static bool sub_exists(const struct call *call)
         return call->kind->scale != NULL;
     if (strcmp(call->sub, "restart") == 0)
         return call->kind == &KIND_JOBSET && strcmp(call->req->method, "POST") == 0;
-    if (strcmp(call->sub, "binding") == 0 || strcmp(call->sub, "log") == 0)
+    if (is_posted(call->sub) || strcmp(call->sub, "log") == 0)
         return call->kind == &KIND_POD;
     return strcmp(call->sub, "finalize") == 0 && call->kind == &KIND_NAMESPACE;
 }

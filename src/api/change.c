@@ -58,6 +58,8 @@ static const struct type *body_type(const struct call *call)
         return &TYPE_DELETE_OPTIONS;
     if (strcmp(call->sub, "binding") == 0)
         return &TYPE_BINDING;
+    if (strcmp(call->sub, "eviction") == 0)
+        return &TYPE_EVICTION;
     return strcmp(call->sub, "scale") == 0 ? &TYPE_SCALE : call->as->type;
 }
 
@@ -183,6 +185,8 @@ static bool delete_options(struct call *call, struct write *write, struct status
     if (call->req->body.len > 0 && !body_object(call, &doc, status))
         return false;
     yyjson_mut_val *options = doc ? yyjson_mut_doc_get_root(doc) : NULL;
+    if (call->verb == VERB_CREATE) /* an Eviction is a deletion by another name */
+        options = json_mut_at(options, "deleteOptions");
     const char *policy = json_mut_str_at(options, "propagationPolicy");
     if (policy == NULL)
         policy = call_param(call, "propagationPolicy");
@@ -239,7 +243,7 @@ static struct buf *answer_body(struct call *call, const struct write_result *res
 {
     if (call->verb == VERB_DELETE && result->removed)
         return deleted_status(call, result->obj);
-    if (strcmp(call->sub, "binding") == 0) {
+    if (strcmp(call->sub, "binding") == 0 || strcmp(call->sub, "eviction") == 0) {
         struct str out = {0};
         str_add(&out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
                       "\"status\":\"Success\",\"code\":201}\n");
@@ -412,6 +416,10 @@ static bool fill_write(struct call *call, struct write *write, struct status *st
     case VERB_CREATE:
         if (strcmp(call->sub, "restart") == 0)
             return fill_restart(call, write);
+        if (strcmp(call->sub, "eviction") == 0) {
+            write->op = WRITE_DELETE;
+            return delete_options(call, write, status);
+        }
         write->op = write->sub == SUB_BINDING ? WRITE_UPDATE : WRITE_CREATE;
         return body_object(call, &write->doc, status) && version_take(call, write->doc, status);
     case VERB_UPDATE:

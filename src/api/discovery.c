@@ -63,7 +63,7 @@ struct sub {
     size_t verb_count;
 };
 
-static size_t subs_of(const struct kind *kind, struct sub out[4])
+static size_t subs_of(const struct kind *kind, struct sub out[6])
 {
     size_t n = 0;
     if (kind->has_status)
@@ -75,6 +75,7 @@ static size_t subs_of(const struct kind *kind, struct sub out[4])
     if (kind == &KIND_POD) {
         out[n++] = (struct sub){"binding", "", "v1", "Binding", VERBS_CREATE, 1};
         out[n++] = (struct sub){"log", "", "v1", "Pod", VERBS_SUB, 1}; /* get */
+        out[n++] = (struct sub){"eviction", "policy", "v1", "Eviction", VERBS_CREATE, 1};
     }
     if (kind == &KIND_JOBSET)
         out[n++] = (struct sub){"restart", kind->group, kind->version, kind->name, VERBS_CREATE, 1};
@@ -93,7 +94,7 @@ static void old_resource(struct str *out, const struct kind *kind)
     add_words(out, "shortNames", kind->short_names);
     add_words(out, "categories", kind->categories);
     str_addc(out, '}');
-    struct sub subs[4];
+    struct sub subs[6];
     size_t n = subs_of(kind, subs);
     for (size_t i = 0; i < n; i++) {
         str_addf(out,
@@ -166,7 +167,7 @@ static void new_resource(struct str *out, const struct kind *kind)
     add_verbs(out, kind);
     add_words(out, "shortNames", kind->short_names);
     add_words(out, "categories", kind->categories);
-    struct sub subs[4];
+    struct sub subs[6];
     size_t n = subs_of(kind, subs);
     str_add(out, ",\"subresources\":[");
     for (size_t i = 0; i < n; i++) {

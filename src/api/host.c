@@ -207,8 +207,10 @@ static void start_controllers(struct host *host)
     VEC(const struct controller *) all = {0};
     for (size_t i = 0; CONTROLLERS[i] != NULL; i++)
         vec_push(&all, CONTROLLERS[i]);
-    if (host->guest != NULL)
-        vec_push(&all, host->guest->controller(host->guest->arg));
+    const struct controller *own = NULL;
+    for (size_t i = 0;
+         host->guest != NULL && (own = host->guest->controller(host->guest->arg, i)) != NULL; i++)
+        vec_push(&all, own);
     vec_push(&all, NULL);
     host->manager = manager_new(&host->world, all.items);
     vec_done(&all);

@@ -10,12 +10,13 @@
 /* The server's world, whole: loop, disk, store, controllers, API on a unix socket and on TLS. */
 struct host;
 
-/* What a host runs besides the controllers that every server has: the node of this machine. Made
+/* What a host runs besides the controllers that every server has: the nodes of this machine. Made
  * by somebody above, so that the API need not know it. */
 struct host_guest {
     /* Once the data directory is ours alone; before any controller runs. */
     int (*open)(void *arg, const char *data, struct err *err);
-    const struct controller *(*controller)(void *arg); /* after open */
+    /* After open: the first, the second, ..., then NULL. */
+    const struct controller *(*controller)(void *arg, size_t index);
     /* Asked to end: controllers go on until `done` is called. Asked again it hurries. */
     void (*stop)(void *arg, void (*done)(void *done_arg), void *done_arg);
     void (*close)(void *arg); /* after the controllers; also when open() failed */

@@ -58,6 +58,8 @@ extern const struct verb VERBS[]; /* name NULL ends it */
 const struct verb *verb_of(const char *name);
 struct opt_set verb_opts(const struct verb *verb);
 
+verb_fn verb_cordon, verb_uncordon, verb_drain;
+extern const struct opt OPTS_CORDON[], OPTS_DRAIN[];
 verb_fn verb_get, verb_describe, verb_apply, verb_delete, verb_events, verb_wait, verb_validate,
     verb_version, verb_help, verb_completion, verb_complete, verb_logs, verb_man, verb_place,
     verb_run, verb_backup, verb_restore, verb_timeline, verb_token, verb_top, verb_up, verb_why;

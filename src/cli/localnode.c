@@ -35,6 +35,8 @@ struct localnode {
     char *name;
     const char *const *labels;
     int64_t nofile_soft;
+    bool is_share;
+    int64_t cpu_milli, memory_bytes, pods_max;
     bool no_cgroups;
     bool is_quitting; /* pods have ended: the spawner shall too */
     struct utsname uname;
@@ -152,6 +154,10 @@ static void make_runner(struct localnode *node)
     (void)sysinfo(&info); /* 0 bytes is what a node without an answer has */
     double cores = sampler_cores(PROC_ROOT, CGROUP_ROOT);
     int64_t memory = (int64_t)info.totalram * info.mem_unit;
+    if (node->cpu_milli > 0)
+        cores = (double)node->cpu_milli / 1000;
+    if (node->memory_bytes > 0)
+        memory = node->memory_bytes;
     fill_base_env(node);
     struct runner_options options = {
         .node = node->name,
@@ -167,7 +173,7 @@ static void make_runner(struct localnode *node)
                    .memory_bytes = memory},
         .cores = cores,
         .memory_bytes = memory,
-        .pods_max = PODS_MAX,
+        .pods_max = node->pods_max > 0 ? node->pods_max : PODS_MAX,
         .labels = node->labels,
         .kernel = node->uname.release,
         .architecture = strcmp(node->uname.machine, "x86_64") == 0    ? "amd64"
@@ -186,8 +192,12 @@ static int guest_open(void *arg, const char *data, struct err *err)
 {
     struct localnode *node = arg;
     static const char *const HELPER[] = {"/proc/self/exe", "spawner", NULL};
-    scoped_free char *dir = mem_printf("%s/node", data);
-    int r = dir_make(dir, 0711, err);
+    scoped_free char *above = mem_printf("%s/nodes", data);
+    scoped_free char *dir =
+        node->is_share ? mem_printf("%s/%s", above, node->name) : mem_printf("%s/node", data);
+    int r = node->is_share ? dir_make(above, 0711, err) : 0;
+    if (r == 0)
+        r = dir_make(dir, 0711, err);
     if (r < 0)
         return r;
     struct process_options options = {.loop = node->loop,
@@ -230,10 +240,10 @@ static const struct log_source *guest_logs(void *arg)
     return &node->logs;
 }
 
-static const struct controller *guest_controller(void *arg)
+static const struct controller *guest_controller(void *arg, size_t index)
 {
     struct localnode *node = arg;
-    return runner_controller(node->runner);
+    return index == 0 ? runner_controller(node->runner) : NULL;
 }
 
 static void on_quiet(void *arg)
@@ -274,6 +284,10 @@ struct localnode *localnode_new(const struct localnode_options *options)
     node->labels = options->labels;
     node->no_cgroups = options->no_cgroups;
     node->nofile_soft = options->nofile_soft;
+    node->is_share = options->is_share;
+    node->cpu_milli = options->cpu_milli;
+    node->memory_bytes = options->memory_bytes;
+    node->pods_max = options->pods_max;
     (void)uname(&node->uname); /* cannot fail with a good address */
     node->name =
         options->name != NULL ? mem_strdup(options->name) : name_of_machine(node->uname.nodename);
@@ -311,6 +325,16 @@ void localnode_when_ready(struct localnode *node, void (*fn)(void *arg), void *a
     node->ready_arg = arg;
     if (node->is_ready)
         fn(arg);
+}
+
+const char *localnode_name(const struct localnode *node)
+{
+    return node->name;
+}
+
+bool localnode_is_quiet(const struct localnode *node)
+{
+    return node->is_quitting;
 }
 
 size_t localnode_pods(const struct localnode *node)

@@ -8,13 +8,17 @@ struct localnode_options {
     struct loop *loop;
     const char *name;          /* of the Node object; NULL: the machine's */
     const char *const *labels; /* "key=value", NULL-terminated, or NULL */
-    int64_t nofile_soft;       /* descriptors that pods get; -1: as many as we have */
+    /* A share of the machine: 0 is all of it. A node that is one of several has a name. */
+    bool is_share;
+    int64_t cpu_milli, memory_bytes, pods_max;
+    int64_t nofile_soft; /* descriptors that pods get; -1: as many as we have */
     bool no_cgroups;
 };
 struct localnode *localnode_new(const struct localnode_options *options);
 void localnode_free(struct localnode *node); /* after the host */
 const struct host_guest *localnode_guest(const struct localnode *node);
-/* Filled in when the guest is opened. */
+const char *localnode_name(const struct localnode *node);
+bool localnode_is_quiet(const struct localnode *node); /* stop() is done */
 /* Calls back once pods can be bound to it. */
 void localnode_when_ready(struct localnode *node, void (*fn)(void *arg), void *arg);
 size_t localnode_pods(const struct localnode *node);

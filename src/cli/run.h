@@ -24,6 +24,7 @@ enum run_result {
 
 struct run {
     struct cli *cli;
+    const struct manifests *manifests; /* what is run */
     struct loop *loop;
     struct run_model model;
     struct run_show show;

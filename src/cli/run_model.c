@@ -313,6 +313,20 @@ static enum run_outcome judge_job(yyjson_val *object, const char **ret_why)
     return condition_is(object, "Complete", "True") ? RUN_SUCCEEDED : RUN_GOES_ON;
 }
 
+static void expect_numbered(struct run_group *group, yyjson_val *object)
+{
+    group->pods_expected = group->pods_at_once = (size_t)json_int_at(object, "spec.replicas", 1);
+    group->units_per_pod = units_in(json_at(object, "spec.template.spec"));
+}
+
+/* It never ends by itself. */
+static enum run_outcome judge_endless(yyjson_val *object, const char **ret_why)
+{
+    (void)object;
+    *ret_why = NULL;
+    return RUN_GOES_ON;
+}
+
 static const struct group_kind {
     const struct kind *kind;
     bool (*owns)(const struct run_group *group, yyjson_val *pod);
@@ -322,6 +336,7 @@ static const struct group_kind {
     {&KIND_POD, pod_is_ours, expect_pod, judge_pod},
     {&KIND_JOB, job_owns, expect_job, judge_job},
     {&KIND_JOBSET, set_owns, expect_set, judge_set},
+    {&KIND_STATEFULSET, job_owns, expect_numbered, judge_endless},
 };
 
 static const struct group_kind *group_kind(const struct kind *kind)

@@ -41,8 +41,14 @@ static int make_dir(char **ret_dir, struct err *err)
     return 0;
 }
 
+struct beginning {
+    const char *dir, *nodes;
+    int out_fd, log_fd;
+    pid_t parent;
+};
+
 /* In the child: nothing here may allocate, and nothing returns. */
-static void become_server(const char *dir, int out_fd, int log_fd, pid_t parent)
+static void become_server(const struct beginning *with)
 {
     sigset_t none;
     (void)sigemptyset(&none); /* the calls up to exec cannot fail with these arguments, */
@@ -51,19 +57,19 @@ static void become_server(const char *dir, int out_fd, int log_fd, pid_t parent)
     (void)setsid(); /* a child is never the leader of its group */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     (void)unsetenv("NOTIFY_SOCKET"); /* that is ours, not the child's */
-    if (getppid() != parent)
+    if (getppid() != with->parent)
         _exit(EXIT_FAILURE); /* it died before it could be watched */
-    if (dup2(out_fd, STDOUT_FILENO) < 0 || dup2(log_fd, STDERR_FILENO) < 0)
+    if (dup2(with->out_fd, STDOUT_FILENO) < 0 || dup2(with->log_fd, STDERR_FILENO) < 0)
         _exit(EXIT_FAILURE);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null >= 0)
         (void)dup2(null, STDIN_FILENO); /* at worst it could read our terminal, and does not */
-    (void)execl("/proc/self/exe", "muster", "up", "--data", dir, "--log-level", "warn",
-                (char *)NULL);
+    (void)execl("/proc/self/exe", "muster", "up", "--data", with->dir, "--log-level", "warn",
+                with->nodes != NULL ? "--nodes" : (char *)NULL, with->nodes, (char *)NULL);
     _exit(127);
 }
 
-int run_server_start(struct run_server *server, struct err *err)
+int run_server_start(struct run_server *server, const char *nodes, struct err *err)
 {
     int pipe_fds[2];
     *server = (struct run_server){.pidfd = -1, .out_fd = -1};
@@ -80,7 +86,7 @@ int run_server_start(struct run_server *server, struct err *err)
     pid_t parent = getpid();
     server->pid = fork();
     if (server->pid == 0)
-        become_server(server->dir, write_fd, log_fd, parent);
+        become_server(&(struct beginning){server->dir, nodes, write_fd, log_fd, parent});
     if (server->pid < 0) {
         server->pid = 0;
         return err_set(err, -errno, "cannot start a private server: %s", strerror(errno));

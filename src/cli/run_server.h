@@ -16,7 +16,8 @@ struct run_server {
     struct str said;
 };
 
-int run_server_start(struct run_server *server, struct err *err);
+/* `nodes`: a file with Node objects that it shall have, or NULL. */
+int run_server_start(struct run_server *server, const char *nodes, struct err *err);
 /* Reads what it said. 1: it is ready; 0: not yet; -EPIPE: it will not be. */
 int run_server_look(struct run_server *server);
 void run_server_signal(const struct run_server *server, int signo);

@@ -31,6 +31,27 @@ static void fetch_events(struct cli *cli, const struct item *item, yyjson_doc **
     client_response_done(&res);
 }
 
+/* A courtesy as well: without them it is the names of pods. */
+static void fetch_list(struct cli *cli, const struct kind *kind, const char *ns, yyjson_doc **ret)
+{
+    scoped_str url = {0};
+    struct client_response res = {0};
+    target_collection(kind, ns, &url);
+    if (cli_call(cli, &(struct request){.target = str_text(&url)}, &res) != CLI_OK)
+        return;
+    if (res.status == 200)
+        (void)json_parse((struct sv){str_text(&res.body), res.body.len}, ret, NULL);
+    client_response_done(&res);
+}
+
+static void add_spread(struct cli *cli, const struct item *item, yyjson_val *vpod, struct str *out)
+{
+    scoped_json *pods = NULL, *nodes = NULL;
+    fetch_list(cli, &KIND_POD, item->ns, &pods);
+    fetch_list(cli, &KIND_NODE, NULL, &nodes);
+    describe_spread(vpod, yyjson_doc_get_root(pods), yyjson_doc_get_root(nodes), out);
+}
+
 static int describe_item(struct cli *cli, const struct item *item, bool first)
 {
     scoped_str url = {0};
@@ -44,6 +65,8 @@ static int describe_item(struct cli *cli, const struct item *item, bool first)
     scoped_str text = {0};
     str_add(&text, first ? NULL : "\n\n");
     describe_object(yyjson_doc_get_root(doc), cli_now(cli), &text);
+    if (item->kind == &KIND_VPOD)
+        add_spread(cli, item, yyjson_doc_get_root(doc), &text);
     if (opt_flag(&cli->opts, "show-events"))
         describe_events(yyjson_doc_get_root(events), cli_now(cli), &text);
     cli_print(cli, &text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mem.h"
 #include "cli/applying.h"
+#include "cli/nodesfile.h"
 #include "cli/run.h"
 #include "cli/run_gang.h"
 #include "cli/workdir.h"
@@ -215,11 +216,22 @@ static int fail_server(struct run *run)
     return CLI_FAILED;
 }
 
+/* Nodes that the files want to have: a private server has them. */
+static const char *nodes_in(const struct manifests *manifests)
+{
+    for (size_t i = 0; i < manifests->list.len; i++) {
+        const struct manifest *manifest = &manifests->list.items[i];
+        if (nodes_file_has(manifest) && strcmp(manifest->file, "-") != 0)
+            return manifest->file;
+    }
+    return NULL;
+}
+
 static int start_private(struct run *run)
 {
     struct err err = {0};
     run->is_private = true;
-    if (run_server_start(&run->server, &err) < 0) {
+    if (run_server_start(&run->server, nodes_in(run->manifests), &err) < 0) {
         run->has_server_ended = true;
         return cli_error(run->cli, CLI_FAILED, &err);
     }
@@ -459,6 +471,7 @@ int verb_run(struct cli *cli, int argc, char **argv)
     struct err err = {0};
     struct manifests manifests = {0};
     struct run run = {.cli = cli,
+                      .manifests = &manifests,
                       .with_logs = opt_flag(&cli->opts, "logs"),
                       .until_ready = str_eq(opt_get(&cli->opts, "until"), "ready")};
     bool json = str_eq(opt_get(&cli->opts, "output"), "json");

@@ -6,9 +6,10 @@
 #include "cli/cli.h"
 #include "cli/configfile.h"
 #include "cli/inputs.h"
-#include "cli/localnode.h"
+#include "cli/localnodes.h"
 #include "cli/machine.h"
 #include "cli/nodeconfig.h"
+#include "cli/nodesfile.h"
 #include "cli/preload.h"
 #include "os/fd.h"
 #include "os/init.h"
@@ -42,7 +43,11 @@ const struct opt OPTS_UP[] = {
     {"config", 0, "FILE",
      "What the control plane is told: waitForPodsReady and placement. SIGHUP reads it again.",
      .complete = COMPLETE_FILE},
-    {"no-node", 0, NULL, "Serve objects only; run no pods on this machine."},
+    {"nodes", 0, "FILE",
+     "Further nodes on this machine, each with pods and labels of its own: nodes: [{name: a, "
+     "labels: {...}, capacity: {cpu: 1}}], or Node objects.",
+     .complete = COMPLETE_FILE},
+    {"no-node", 0, NULL, "Without a node of this machine's name: runs no pods, but for --nodes."},
     {"no-cgroups", 0, NULL, "Run pods without control groups, even where they could be had."},
     {"check", 0, NULL, "Only tell whether this machine is able to run a server, and how well."},
     {"log-level", 0, "LEVEL", "How much is told on standard error.", .fallback = "info",
@@ -54,7 +59,8 @@ struct up {
     struct cli *cli;
     struct loop *loop;
     struct host *host;
-    struct localnode *node; /* NULL with --no-node */
+    struct localnodes *nodes; /* none with --no-node */
+    struct nodes_file file;   /* those of --nodes */
     struct manifests *manifests;
     VEC(const char *) labels;
     size_t window_changes;
@@ -152,7 +158,7 @@ static bool parse_window(const char *text, size_t *ret_changes)
     return true;
 }
 
-static void make_node(struct up *up, int64_t nofile_soft)
+static void make_own_node(struct up *up, int64_t nofile_soft)
 {
     const struct opt_values *opts = &up->cli->opts;
     if (opt_is_given(opts, "no-node"))
@@ -167,7 +173,27 @@ static void make_node(struct up *up, int64_t nofile_soft)
                                         .labels = up->labels.items,
                                         .nofile_soft = nofile_soft,
                                         .no_cgroups = opt_is_given(opts, "no-cgroups")};
-    up->node = localnode_new(&options);
+    localnodes_add(up->nodes, localnode_new(&options));
+}
+
+static void make_nodes(struct up *up, int64_t nofile_soft)
+{
+    up->nodes = localnodes_new();
+    make_own_node(up, nofile_soft);
+    for (size_t i = 0; i < up->file.list.len; i++) {
+        const struct nodes_item *item = &up->file.list.items[i];
+        struct localnode_options options = {.loop = up->loop,
+                                            .name = item->name,
+                                            .labels = (const char *const *)item->labels.items,
+                                            .is_share = true,
+                                            .cpu_milli = item->cpu_milli,
+                                            .memory_bytes = item->memory_bytes,
+                                            .pods_max = item->pods_max,
+                                            .nofile_soft = nofile_soft,
+                                            .no_cgroups =
+                                                opt_is_given(&up->cli->opts, "no-cgroups")};
+        localnodes_add(up->nodes, localnode_new(&options));
+    }
 }
 
 /* Only now: a pod that comes before its node would be told that there is none. */
@@ -179,30 +205,26 @@ static void preload(void *arg)
 
 static int serve(struct up *up, struct manifests *manifests, struct err *err)
 {
-    make_node(up, fd_limit_raise());
+    make_nodes(up, fd_limit_raise());
     struct str data = {0};
     int r = cli_data_dir(up->cli, &data, err);
     struct host_options options = {.data = str_text(&data),
                                    .listen = opt_get(&up->cli->opts, "listen"),
                                    .window_changes = up->window_changes,
                                    .configuration = &up->configuration};
-    if (up->node != NULL)
-        options.guest = localnode_guest(up->node);
+    options.guest = localnodes_guest(up->nodes);
     if (r == 0)
         r = host_start(up->loop, &options, &up->host, err);
     str_done(&data);
-    if (r < 0)
-        return r;
-    up->manifests = manifests;
-    if (up->node != NULL)
-        localnode_when_ready(up->node, preload, up);
-    else
-        preload(up);
-    loop_run(up->loop);
-    host_free(up->host);
-    localnode_free(up->node);
+    if (r == 0) {
+        up->manifests = manifests;
+        localnodes_when_ready(up->nodes, preload, up);
+        loop_run(up->loop);
+        host_free(up->host);
+    }
+    localnodes_free(up->nodes);
     vec_done(&up->labels);
-    return 0;
+    return r;
 }
 
 /* Every mistake in every file is shown before anything is started. */
@@ -248,12 +270,16 @@ int verb_up(struct cli *cli, int argc, char **argv)
     const char *node_config = opt_get(&cli->opts, "node-config");
     if (r == CLI_OK && node_config != NULL)
         r = nodeconfig_load(cli, node_config, &manifests);
+    if (r == CLI_OK && opt_is_given(&cli->opts, "nodes") &&
+        nodes_file_read(cli, opt_get(&cli->opts, "nodes"), &up.file, &err) < 0)
+        r = cli_error(cli, CLI_FAILED, &err);
     if (r != CLI_OK) {
         manifests_done(&manifests);
         return r;
     }
     if (check_all(cli, &manifests) > 0 || !load_config(&up)) {
         manifests_done(&manifests);
+        nodes_file_done(&up.file);
         return CLI_FAILED;
     }
     init_guard();
@@ -267,6 +293,7 @@ int verb_up(struct cli *cli, int argc, char **argv)
     if (r == 0)
         r = serve(&up, &manifests, &err);
     manifests_done(&manifests);
+    nodes_file_done(&up.file);
     configuration_done(&up.configuration);
     loop_free(up.loop);
     return r < 0 ? cli_error(cli, CLI_FAILED, &err) : up.exit_code;

@@ -128,6 +128,19 @@ const struct verb VERBS[] = {
      "Warnings of all namespaces\tmuster events -A --types=Warning\n"
      "What happens to a job from now on\tmuster events --for job/train -w\n",
      0, 0, OPTS_EVENTS, VERB_SERVER, WORDS_NOTHING, verb_events},
+    {"cordon", "NODE...", "let no new pods onto nodes",
+     "Marks nodes: they get no new pods. What runs there goes on, and vpods keep their vreplicas "
+     "there.",
+     "Before work on a machine\tmuster cordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NOTHING,
+     verb_cordon},
+    {"uncordon", "NODE...", "let new pods onto nodes again", "Takes the mark of cordon away.",
+     "After it\tmuster uncordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NOTHING,
+     verb_uncordon},
+    {"drain", "NODE...", "take all pods off nodes",
+     "Cordons nodes, evicts their pods with the grace that each has, and waits until they are "
+     "gone. Controllers make them anew elsewhere; pods without one are only taken with --force.",
+     "Empty a machine, in five minutes at most\tmuster drain n1 --timeout 5m\n", 1, -1, OPTS_DRAIN,
+     VERB_SERVER, WORDS_NOTHING, verb_drain},
     {"top", "[pods|nodes] [NAME]", "show what pods or nodes use",
      "Shows the CPU time and the memory that pods or nodes use. CPU is an average over the time "
      "since somebody last asked, at least a second, in thousandths of a core.\n"

@@ -10,6 +10,8 @@ const struct controller *const CONTROLLERS[] = {
     &CONTROLLER_BINDER,
     &CONTROLLER_NODELIFE,
     &CONTROLLER_JOBSET,
+    &CONTROLLER_STATEFULSET,
+    &CONTROLLER_POOL,
     NULL,
 };
 // clang-format on

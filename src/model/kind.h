@@ -57,6 +57,7 @@ extern const struct kind KIND_NAMESPACE, KIND_NODE, KIND_POD, KIND_EVENT, KIND_C
     KIND_JOBSET, KIND_LEASE, KIND_NODECONFIG;
 extern const struct kind KIND_RESOURCEFLAVOR, KIND_CLUSTERQUEUE, KIND_LOCALQUEUE, KIND_WORKLOAD,
     KIND_PRIORITYCLASS, KIND_COHORT;
+extern const struct kind KIND_STATEFULSET, KIND_REVISION, KIND_VPOD;
 
 /* Kinds that are measured for whoever asks and never stored: only get and list. They share plurals
  * with stored kinds, so words that people type never mean them. */

@@ -53,6 +53,13 @@ static const struct field SCALE_FIELDS[] = {
     {"status", F_OBJECT, ONE, .of = &TYPE_SCALE_STATUS, .pb = 3, .doc = "How many there are."},
     {0}};
 
+static const struct field EVICTION_FIELDS[] = {
+    FIELDS_TYPE_META,
+    FIELD_METADATA,
+    {"deleteOptions", F_OBJECT, ONE, .of = &TYPE_DELETE_OPTIONS, .pb = 2 | PB_ZERO,
+     .doc = "How the pod is to be deleted."},
+    {0}};
+
 static const struct field BINDING_FIELDS[] = {
     FIELDS_TYPE_META,
     FIELD_METADATA,
@@ -70,6 +77,11 @@ const struct type TYPE_SCALE = {
     AUTOSCALING_V1("Scale"),
     "How many of something there are and shall be.",
     SCALE_FIELDS,
+};
+const struct type TYPE_EVICTION = {
+    "io.k8s.api.policy.v1.Eviction",
+    "Takes a pod off its node.",
+    EVICTION_FIELDS,
 };
 const struct type TYPE_BINDING = {
     CORE_V1("Binding"),

@@ -3,4 +3,4 @@
 #include "model/schema.h"
 
 /* Bodies of requests that are no kinds: nothing of them is stored. */
-extern const struct type TYPE_DELETE_OPTIONS, TYPE_SCALE, TYPE_BINDING;
+extern const struct type TYPE_DELETE_OPTIONS, TYPE_SCALE, TYPE_BINDING, TYPE_EVICTION;

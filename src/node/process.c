@@ -357,6 +357,17 @@ static void prepare(struct runtime *runtime, const struct runtime_unit *unit, co
     process_later(self(runtime), RT_PREPARED, unit, NULL);
 }
 
+static int refresh(struct runtime *runtime, const struct runtime_unit *name,
+                   const struct launch *launch)
+{
+    struct process_runtime *rt = self(runtime);
+    struct err err = {0};
+    int changed = volumes_refresh(rt->volumes, name->uid, launch, &err);
+    if (changed < 0)
+        log_warn("node.refresh pod=%s error=%d", name->uid, changed);
+    return changed;
+}
+
 static void send_signal(struct runtime *runtime, const struct runtime_unit *name, int signo)
 {
     struct process_runtime *rt = self(runtime);
@@ -459,6 +470,7 @@ static const struct runtime_ops OPS = {
     .pod_create = pod_create,
     .pod_weigh = pod_weigh,
     .start = start,
+    .refresh = refresh,
     .signal = send_signal,
     .kill = kill_all,
     .ask = process_ask,

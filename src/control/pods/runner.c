@@ -402,10 +402,13 @@ static bool is_about_to_end(const struct rpod *pod, const struct obj *obj)
 
 static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *obj)
 {
+    scoped_obj *before = pod->stage == RPOD_LIVE && !pod->is_stale ? obj_ref(pod->obj) : NULL;
     rpod_renew(pod, obj);
     bool is_wanted = obj->meta.deleted == 0 || podadopt_is_begun(runner, pod);
     if (pod->stage == RPOD_HELD && !pod->is_refused && !pod->is_over && is_wanted)
         take_in(runner, pod);
+    pod->is_stale = false;
+    renew_files(runner, pod, before);
     if (obj->meta.deleted != 0 && !pod->is_over)
         stop_once(runner, pod, obj->meta.deletion_grace_s, grace_left(runner, obj));
     else if (is_final_phase(obj) && !pod->is_over)
@@ -501,6 +504,8 @@ static void runner_reconcile(struct control *control, const char *key)
     arena_reset(&runner->arena);
     if (strcmp(key, KEY_TICK) == 0)
         tick(runner);
+    else if (runner->is_cut_off && key[0] != '!')
+        return; /* everything comes again with the next contact */
     else if (strcmp(key, KEY_SETTINGS) == 0)
         read_settings(runner);
     else if (strcmp(key, KEY_NODE) == 0)
@@ -543,9 +548,23 @@ static bool wake_held(void *arg, const char *key, void *value)
 {
     struct wake_config *wake = arg;
     struct rpod *pod = value;
-    if (pod->stage == RPOD_HELD && strcmp(pod->ns, wake->ns) == 0)
+    if (strcmp(pod->ns, wake->ns) != 0)
+        return true;
+    pod->is_stale = pod->stage == RPOD_LIVE && renew_has_files(pod->obj);
+    if (pod->stage == RPOD_HELD || pod->is_stale)
         control_add(wake->runner->control, key);
     return true;
+}
+
+/* A node that hears nothing would not hear of this either: it is a rehearsal. */
+static void note_contact(struct runner *runner, const struct change *change)
+{
+    bool was = runner->is_cut_off;
+    runner->is_cut_off = change->type != CHANGE_DELETED && renew_is_cut_off(change->obj);
+    if (!was || runner->is_cut_off)
+        return;
+    control_add(runner->control, KEY_LEASE);
+    renew_contact(runner);
 }
 
 static void runner_map(struct control *control, const struct change *change)
@@ -560,6 +579,7 @@ static void runner_map(struct control *control, const struct change *change)
         control_add(control, KEY_SETTINGS);
     } else if (kind == &KIND_NODE && str_eq(change->obj->meta.name, runner->options.node)) {
         control_add(control, KEY_NODE);
+        note_contact(runner, change);
     } else if (kind == &KIND_CONFIGMAP) {
         struct wake_config wake = {runner, obj_namespace(change->obj)};
         (void)map_each(runner->pods, wake_held, &wake);

@@ -21,8 +21,9 @@ struct unit_found { /* what an earlier supervisor left of one container */
 struct rcontainer {
     yyjson_val *spec; /* in the pod's object */
     bool is_init;
-    uint32_t generation; /* of the unit that was started last; 0: none */
-    uint32_t forgotten;  /* the runtime keeps none up to this generation */
+    uint32_t generation;  /* of the unit that was started last; 0: none */
+    uint32_t owed_signal; /* the generation that shall hear of changed files; 0: none */
+    uint32_t forgotten;   /* the runtime keeps none up to this generation */
     int pid;
     bool is_oom;         /* how that unit ended */
     bool has_ended;      /* and whether */
@@ -51,6 +52,7 @@ struct rpod {
     char *held_reason, *held_message; /* while RPOD_HELD */
     bool is_refused;                  /* for good: phase Failed */
     bool is_over;
+    bool is_stale;   /* its files may be: a ConfigMap has changed */
     bool is_told;    /* its status was written or seen to be right once */
     bool is_stopped; /* by its deletion, with this grace */
     int64_t stop_grace_s;
@@ -78,6 +80,7 @@ struct runner {
     char registered[32]; /* when this life wrote the Node's status */
     bool has_told_registered;
     bool is_shutdown;
+    bool is_cut_off; /* neither hears nor says anything; its processes go on */
     void (*shutdown_done)(void *arg);
     void *shutdown_arg;
     time_ms wall_offset; /* wall - steady, fixed at the start: status must not follow clock jumps */
@@ -129,6 +132,14 @@ void act_on_event(void *arg, const struct runtime_event *event);
 /* The pod as its slice sees it. */
 struct runtime_pod rpod_slice(const struct rpod *pod);
 void rpod_say(struct rpod *pod, uint32_t container, const char *message);
+
+/* renew.c: files of a running pod follow its annotations, labels and ConfigMaps. `before`: the
+ * version that was looked at last; NULL: look anyway. */
+#define CUT_OFF_NOTE "muster.dev/cut-off" /* on a Node: rehearse that it is unreachable */
+void renew_files(struct runner *runner, struct rpod *pod, const struct obj *before);
+bool renew_has_files(const struct obj *pod); /* has it any that may change? */
+bool renew_is_cut_off(const struct obj *node);
+void renew_contact(struct runner *runner);
 
 /* register.c: the Node object and its Lease. */
 void register_node(struct runner *runner);

@@ -73,6 +73,10 @@ struct runtime_ops {
     void (*pod_weigh)(struct runtime *runtime, const struct runtime_pod *pod); /* `share` */
     void (*start)(struct runtime *runtime, const struct runtime_unit *unit,
                   const struct launch *launch);
+    /* Brings files of ConfigMaps and of the pod itself up to date; how many volumes changed. May be
+     * NULL: then they stay as they were at the start. */
+    int (*refresh)(struct runtime *runtime, const struct runtime_unit *unit,
+                   const struct launch *launch);
     void (*signal)(struct runtime *runtime, const struct runtime_unit *unit, int signo);
     void (*kill)(struct runtime *runtime, const struct runtime_unit *unit); /* all of it, now */
     void (*ask)(struct runtime *runtime, const struct runtime_unit *unit,

@@ -67,12 +67,12 @@ static void no_reconcile(struct control *control, const char *key)
     (void)control, (void)key;
 }
 
-static const struct controller *guest_controller(void *arg)
+static const struct controller *guest_controller(void *arg, size_t index)
 {
     static const struct controller IDLE = {
         .name = "idle", .map = no_map, .reconcile = no_reconcile};
     (void)arg;
-    return &IDLE;
+    return index == 0 ? &IDLE : NULL;
 }
 
 static void guest_stop(void *arg, void (*done)(void *done_arg), void *done_arg)
