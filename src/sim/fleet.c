@@ -20,6 +20,7 @@
 #define PODS_USUAL 110
 #define LEASE_LONG_S (INT32_MAX / 2)
 #define RUN_BUDGET 1000
+#define SAMPLE_MS 1000
 #define NAMES_SHOWN 5
 #define LEASES "kube-node-lease"
 
@@ -35,7 +36,7 @@ struct node {
     struct feed *feed;
     struct manager *manager;
     const struct controller *controllers[2];
-    struct sim_event wake;
+    struct sim_event wake, sample;
     time_ms silent_until; /* until then somebody may find out that it is silent */
 };
 
@@ -102,6 +103,26 @@ static void on_wake(void *arg)
     manager_run(node->manager, RUN_BUDGET);
 }
 
+/* How busy its starts make the machine, for the gates that ask; disks are always idle. */
+static void on_sample(void *arg)
+{
+    struct node *node = arg;
+    struct sim_clock *clock = node->fleet->clock;
+    struct gate_sample sample = {.at = clock->now,
+                                 .cpu_busy = sim_runtime_busy_ms(node->runtime),
+                                 .cpu_total = (double)clock->now * node->options.cores,
+                                 .pressure_stall_ms = -1,
+                                 .load1 = -1};
+    sim_clock_arm(clock, &node->sample, clock->now + SAMPLE_MS);
+    runner_sample(node->runner, &sample);
+}
+
+static void on_samples(void *arg, bool wanted)
+{
+    struct node *node = arg;
+    sim_clock_arm(node->fleet->clock, &node->sample, wanted ? node->fleet->clock->now : TIME_NEVER);
+}
+
 static void connect(struct node *node)
 {
     struct fleet *fleet = node->fleet;
@@ -120,6 +141,7 @@ static void disconnect(struct node *node)
         return;
     manager_free(take_ptr(node->manager));
     sim_clock_disarm(node->fleet->clock, &node->wake);
+    sim_clock_disarm(node->fleet->clock, &node->sample);
     feed_free(take_ptr(node->feed));
 }
 
@@ -205,6 +227,8 @@ void fleet_add(struct fleet *fleet, const char *name, yyjson_val *spec)
                                 .taints = yyjson_obj_get(spec, "taints"),
                                 .lease_s = LEASE_LONG_S,
                                 .is_virtual = true,
+                                .on_samples = on_samples,
+                                .arg = node,
                                 .os_image = "virtual",
                                 .kernel = "virtual",
                                 .architecture = "amd64"};
@@ -216,6 +240,8 @@ void fleet_add(struct fleet *fleet, const char *name, yyjson_val *spec)
     node->options.launch.memory_bytes = node->options.memory_bytes;
     sim_event_init(&node->wake, on_wake, node);
     node->wake.is_quiet = true;
+    sim_event_init(&node->sample, on_sample, node);
+    node->sample.is_quiet = true;
     build(node);
     vec_push(&fleet->nodes, node);
     (void)map_put(fleet->by_name, node->name, node);

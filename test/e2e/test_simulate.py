@@ -122,6 +122,18 @@ def a_container_ends_by_the_script(_):
 
 
 @cases
+def a_busy_machine_holds_starts_back(_):
+    config = ("objects:\n- {apiVersion: muster.dev/v1alpha1, kind: NodeConfig, metadata: {name: default}, "
+              "spec: {throttling: {maxStartingContainersPerCore: 10, maxCPU: 60, cpuWindow: 2s, maxRate: 2}}}\n"
+              "- " + job("a", 8, start="0s").replace("sim.muster.dev/start: 0s", "sim.muster.dev/start-cpu: 4s")
+              .replace("cpu: 1", "cpu: 100m"))
+    lines, _, _ = play(scenario("nodes: [{name: n, capacity: {cpu: 4}}]\n" + config))
+    starting = times(lines, type="Container", state="starting")
+    equal(starting[:4], [0, 500, 1000, 1500], "at maxRate until it is busy")
+    equal(starting[4] >= 5000, True, f"then when the first are ready: {starting}")
+
+
+@cases
 def what_cannot_be_done_is_told_with_its_place(_):
     body = NODES + "events:\n- {at: 0s, create: " + job("a", 1, run="1m") + "}\n"
     _, _, told = play(scenario(body + "- {at: 70s, pod: default/b-0, exit: 3}"), code=1)

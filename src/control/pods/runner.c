@@ -615,6 +615,7 @@ static void runner_end(struct control *control)
     runner->engine = start_new(&runner->settings.start);
     runner->tick_at = TIME_NEVER;
     runner->has_found_all = runner->is_shutdown = false;
+    runner->was_sampling = false;
     runner->registered[0] = '\0';
     runner->control = NULL;
 }
