@@ -158,23 +158,6 @@ static void resize(struct run *run)
     ask(run, WRITE_PATCH, body);
 }
 
-static void meddle(struct run *run)
-{
-    uint64_t dice = rng_below(run->rng, 10);
-    if (run->is_calm)
-        return;
-    if (dice < 4) {
-        set_suspend(run, rng_chance(run->rng, 1, 2));
-    } else if (dice < 8) {
-        scoped_free char *body =
-            mem_printf("{'metadata':{'annotations':{'" RESTART_REQUEST_NOTE "':'%d'}}}",
-                       (int)rng_below(run->rng, 1000));
-        ask(run, WRITE_PATCH, body);
-    } else {
-        resize(run);
-    }
-}
-
 /* ---- time ---- */
 
 static void pass(struct run *run, time_ms span)
@@ -186,6 +169,27 @@ static void pass(struct run *run, time_ms span)
         (void)sim_run_until(run->sim, deadline, NULL, NULL);
     if (sim_violation(run->sim) != NULL)
         crew_fail(&run->crew, "%s", sim_violation(run->sim));
+}
+
+static void meddle(struct run *run)
+{
+    uint64_t dice = rng_below(run->rng, 10);
+    if (run->is_calm)
+        return;
+    if (dice < 2) {
+        set_suspend(run, rng_chance(run->rng, 1, 2));
+    } else if (dice < 4) { /* and somebody thinks better of it */
+        set_suspend(run, true);
+        pass(run, rng_between(run->rng, 0, 1500));
+        set_suspend(run, false);
+    } else if (dice < 8) {
+        scoped_free char *body =
+            mem_printf("{'metadata':{'annotations':{'" RESTART_REQUEST_NOTE "':'%d'}}}",
+                       (int)rng_below(run->rng, 1000));
+        ask(run, WRITE_PATCH, body);
+    } else {
+        resize(run);
+    }
 }
 
 static struct mate *any_mate(struct run *run)
