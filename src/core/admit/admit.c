@@ -257,9 +257,12 @@ static void claim_retry(struct admit *admit, struct wl *wl, time_ms now)
     struct scope *scope = NULL;
     struct flavor *flavor = NULL;
     lift(&wl->uses, false);
-    lift_later_claims(admit, wl, false);
     try_out(admit, wl, NULL, now);
-    lift_later_claims(admit, wl, true);
+    if (attempt->mode < MODE_PREEMPT) {
+        lift_later_claims(admit, wl, false);
+        try_out(admit, wl, NULL, now);
+        lift_later_claims(admit, wl, true);
+    }
     lift(&wl->uses, true);
     if (attempt->mode < MODE_PREEMPT) {
         claim_drop(admit, wl);

@@ -708,7 +708,9 @@ static bool n_retry_claims(struct naive *n)
             continue;
         memcpy(saved, claims[i]->uses, sizeof(saved));
         memset(claims[i]->uses, 0, sizeof(saved));
-        n_try_without_later(n, &t);
+        n_try(n, &t, true);
+        if (t.mode < 2)
+            n_try_without_later(n, &t);
         if (t.mode < 2) {
             claims[i]->is_claiming = false;
             did = true;
