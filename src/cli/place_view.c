@@ -123,7 +123,8 @@ static int64_t sum(const struct spots *spots, size_t from, bool is_zone)
     const struct spot *first = &spots->of.items[from];
     for (size_t i = from; i < spots->of.len; i++) {
         const struct spot *spot = &spots->of.items[i];
-        if (strcmp(spot->zone, first->zone) != 0 || (!is_zone && strcmp(spot->node, first->node)))
+        if (strcmp(spot->zone, first->zone) != 0 ||
+            (!is_zone && strcmp(spot->node, first->node) != 0))
             break;
         total += spot->count;
     }
@@ -135,7 +136,8 @@ static bool begins(const struct spots *spots, size_t i, bool is_zone)
     if (i == 0)
         return true;
     const struct spot *spot = &spots->of.items[i], *before = spot - 1;
-    return strcmp(spot->zone, before->zone) != 0 || (!is_zone && strcmp(spot->node, before->node));
+    return strcmp(spot->zone, before->zone) != 0 ||
+           (!is_zone && strcmp(spot->node, before->node) != 0);
 }
 
 static void draw(struct spots *spots, struct str *out)
