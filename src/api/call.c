@@ -216,7 +216,8 @@ static bool find_verb(struct call *call)
         call->verb = named ? VERB_DELETE : VERB_DELETE_MANY;
     else
         return false;
-    return call->verb == VERB_GET || strcmp(call->sub, "log") != 0;
+    bool only_read = strcmp(call->sub, "log") == 0 || strcmp(call->sub, "explain") == 0;
+    return call->verb == VERB_GET || !only_read;
 }
 
 static bool sub_exists(const struct call *call)
@@ -231,6 +232,8 @@ static bool sub_exists(const struct call *call)
         return call->kind == &KIND_JOBSET && strcmp(call->req->method, "POST") == 0;
     if (is_posted(call->sub) || strcmp(call->sub, "log") == 0)
         return call->kind == &KIND_POD;
+    if (strcmp(call->sub, "explain") == 0)
+        return call->kind == &KIND_WORKLOAD;
     return strcmp(call->sub, "finalize") == 0 && call->kind == &KIND_NAMESPACE;
 }
 

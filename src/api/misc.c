@@ -135,6 +135,8 @@ static void answer_metrics(struct call *call)
     add_objects(&out, api->store);
     add_jobsets(&out, api->store);
     add_controllers(&out, api->options.manager);
+    if (api->options.manager != NULL)
+        manager_metrics(api->options.manager, &out);
     if (api->options.more_metrics != NULL)
         api->options.more_metrics(api->options.arg, &out);
     struct buf *body = buf_take(&out);

@@ -26,6 +26,19 @@ static void get_as_table(struct call *call, const struct obj *obj)
     call_reply_json(call, 200, &out);
 }
 
+/* What a controller knows of it and no field of it says. */
+static void explain(struct call *call, const struct obj *obj)
+{
+    struct manager *manager = call->api->options.manager;
+    struct str out = {0};
+    if (manager != NULL && manager_explain(manager, obj, &out)) {
+        call_reply_json(call, 200, &out);
+        return;
+    }
+    str_done(&out);
+    call_not_found(call);
+}
+
 void read_get(struct call *call)
 {
     const struct obj *obj = cache_get(call->api->store->cache, call->kind, call->ns, call->name);
@@ -33,6 +46,10 @@ void read_get(struct call *call)
         struct status status = {0};
         status_not_found(&status, call->kind, call->name);
         call_refuse(call, &status);
+        return;
+    }
+    if (strcmp(call->sub, "explain") == 0) {
+        explain(call, obj);
         return;
     }
     if (strcmp(call->sub, "scale") == 0) {

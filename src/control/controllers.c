@@ -12,6 +12,7 @@ const struct controller *const CONTROLLERS[] = {
     &CONTROLLER_JOBSET,
     &CONTROLLER_STATEFULSET,
     &CONTROLLER_POOL,
+    &CONTROLLER_ADMISSION,
     NULL,
 };
 // clang-format on

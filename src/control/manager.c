@@ -202,6 +202,25 @@ void manager_configure(struct manager *manager)
     ask_to_wake(manager);
 }
 
+void manager_metrics(struct manager *manager, struct str *out)
+{
+    for (size_t i = 0; i < manager->count; i++) {
+        if (manager->controls[i].controller->metrics != NULL)
+            manager->controls[i].controller->metrics(&manager->controls[i], out);
+    }
+}
+
+bool manager_explain(struct manager *manager, const struct obj *obj, struct str *out_json)
+{
+    for (size_t i = 0; i < manager->count; i++) {
+        const struct controller *controller = manager->controls[i].controller;
+        if (controller->explain != NULL &&
+            controller->explain(&manager->controls[i], obj, out_json))
+            return true;
+    }
+    return false;
+}
+
 size_t manager_backlog(const struct manager *manager)
 {
     size_t n = manager->turn_count;

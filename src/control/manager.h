@@ -24,6 +24,10 @@ struct controller {
      * whether somebody is silent. Whoever waits for all to come to rest (manager_is_pressed) does
      * not wait for those. NULL: no key is such. */
     bool (*is_upkeep)(const char *key);
+    /* Its lines for /metrics; may be NULL. */
+    void (*metrics)(struct control *control, struct str *out);
+    /* Why the object is as it is, as a JSON object; false: it has nothing to say. May be NULL. */
+    bool (*explain)(struct control *control, const struct obj *obj, struct str *out_json);
     void *arg; /* the controller's own, control_arg() */
 };
 
@@ -33,6 +37,8 @@ void manager_free(struct manager *manager);
 /* Works off what is due, at most `budget` keys. Called by the host when it was asked to wake. */
 void manager_run(struct manager *manager, size_t budget);
 void manager_configure(struct manager *manager);
+void manager_metrics(struct manager *manager, struct str *out);
+bool manager_explain(struct manager *manager, const struct obj *obj, struct str *out_json);
 size_t manager_backlog(const struct manager *manager);
 /* Something is to be done now or later that is no upkeep. */
 bool manager_is_pressed(const struct manager *manager);

@@ -2,6 +2,7 @@
 #include "model/cell.h"
 #include "model/job.h"
 #include "model/kind.h"
+#include "model/kueue.h"
 #include "model/rules.h"
 
 #define LABEL_UID "batch.kubernetes.io/controller-uid"
@@ -121,6 +122,7 @@ static bool is_manual(yyjson_mut_val *root)
 static void job_prepare(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now)
 {
     (void)now;
+    kueue_hold(doc, root);
     json_mut_put(doc, root, "status", yyjson_mut_obj(doc));
     const char *uid = json_mut_str_at(root, "metadata.uid");
     if (is_manual(root) || uid == NULL || !yyjson_mut_is_obj(json_mut_at(root, "spec")))

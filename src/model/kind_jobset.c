@@ -2,6 +2,7 @@
 #include "model/cell.h"
 #include "model/jobset.h"
 #include "model/kind.h"
+#include "model/kueue.h"
 
 // clang-format off
 static const struct field JOBSET_FIELDS[] = {
@@ -36,6 +37,7 @@ static void jobset_prepare(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms no
 {
     static const char *const ZERO[] = {"restarts", "deprecatedEpoch", "syncedEpoch"};
     (void)now;
+    kueue_hold(doc, root);
     yyjson_mut_val *status = yyjson_mut_obj(doc);
     for (size_t i = 0; i < ARRAY_LEN(ZERO); i++)
         json_mut_put(doc, status, ZERO[i], yyjson_mut_sint(doc, 0));

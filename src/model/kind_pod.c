@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kind.h"
+#include "model/kueue.h"
 #include "model/podcells.h"
 #include "model/podnotes.h"
 #include "model/podspec.h"
@@ -257,6 +258,7 @@ static void add_gated_condition(yyjson_mut_doc *doc, yyjson_mut_val *status)
 static void pod_prepare(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now)
 {
     (void)now;
+    kueue_hold_pod(doc, root);
     yyjson_mut_val *spec = yyjson_mut_obj_get(root, "spec");
     yyjson_mut_val *status = yyjson_mut_obj(doc);
     json_mut_put(doc, status, "phase", yyjson_mut_str(doc, "Pending"));

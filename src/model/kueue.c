@@ -13,6 +13,51 @@ void kueue_rename(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *parent,
     json_mut_put(doc, obj, to, copy);
 }
 
+bool kueue_is_queued(yyjson_mut_val *root)
+{
+    size_t i, n;
+    yyjson_mut_val *ref;
+    yyjson_mut_val *labels = json_mut_at(root, "metadata.labels");
+    yyjson_mut_val *label =
+        yyjson_mut_is_obj(labels) ? yyjson_mut_obj_get(labels, KUEUE_QUEUE_LABEL) : NULL;
+    if (yyjson_mut_get_len(label) == 0)
+        return false;
+    yyjson_mut_arr_foreach(json_mut_at(root, "metadata.ownerReferences"), i, n, ref)
+    {
+        if (yyjson_mut_get_bool(json_mut_at(ref, "controller")))
+            return false; /* its owner is who waits */
+    }
+    return true;
+}
+
+void kueue_hold(yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    if (kueue_is_queued(root) && yyjson_mut_is_obj(json_mut_at(root, "spec")))
+        json_mut_set(doc, root, "spec.suspend", yyjson_mut_bool(doc, true));
+}
+
+void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+    if (!kueue_is_queued(root) || !yyjson_mut_is_obj(json_mut_at(root, "spec")))
+        return;
+    yyjson_mut_val *gates = json_mut_at(root, "spec.schedulingGates");
+    if (!yyjson_mut_is_arr(gates)) {
+        gates = yyjson_mut_arr(doc);
+        json_mut_set(doc, root, "spec.schedulingGates", gates);
+    }
+    size_t i, n;
+    yyjson_mut_val *gate;
+    yyjson_mut_arr_foreach(gates, i, n, gate)
+    {
+        if (str_eq(json_mut_str_at(gate, "name"), KUEUE_GATE))
+            return;
+    }
+    gate = yyjson_mut_arr_add_obj(doc, gates);
+    json_mut_put(doc, gate, "name", yyjson_mut_str(doc, KUEUE_GATE));
+    json_mut_put(doc, json_mut_at(root, "metadata.labels"), KUEUE_MANAGED_LABEL,
+                 yyjson_mut_str(doc, "true"));
+}
+
 // clang-format off
 static const struct field FAIR_SHARING_FIELDS[] = {
     {"weight", F_QUANTITY, ONE, RANGE, .fallback = "\"1\"",

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/arena.h"
+#include "base/map.h"
+#include "control/manager.h"
+#include "core/admit/admit.h"
+
+/* The admission controller in parts:
+ *   admission.c         from changes to keys, one gang a key: a Workload and what it is of;
+ *   admission_feed.c    what the objects say, told to the engine (core/admit);
+ *   admission_flavor.c  which flavors suit a pod set, and what they add to its pods;
+ *   admission_decide.c  decisions of the engine, written as the status of Workloads;
+ *   admission_draft.c   a status under way: conditions, then one write;
+ *   admission_look.c    one look at a gang: its owner is started, stopped, watched;
+ *   admission_job.c, admission_jobset.c, admission_pods.c   the owners;
+ *   admission_queue.c   status of the queues;
+ *   admission_tell.c    metrics, and what `muster why` asks for.
+ *
+ * A gang has one key, so that nothing is written about it twice at a time. Decisions of the engine
+ * are kept until the write that they need is known; meanwhile changes of the Workload are not told
+ * to the engine, since its own account is ahead of them. */
+
+#define GANG_STEP "~step" /* no gang's key: those have a / after a letter or digit */
+#define GANG_CLUSTER_QUEUE "~cq "
+#define GANG_LOCAL_QUEUE "~lq "
+#define GANG_FINALIZER "kueue.x-k8s.io/resource-in-use"
+#define GANG_UID_LABEL "kueue.x-k8s.io/job-uid"
+#define GANG_STATUS_PAUSE_MS 100 /* a queue's status is written at most so often */
+#define GANG_PATIENCE_MS 30000   /* beyond its grace period, for a pod to go by itself */
+#define GANG_GRACE_S 30          /* of pods that do not say */
+
+struct gang_look;
+
+/* What is suspended and resumed as one. `owner` is the object; of pods it is NULL. */
+struct owner_ops {
+    const struct kind *kind;
+    const char *prefix; /* of the Workload's name */
+    /* The podSets of its Workload. */
+    void (*describe)(const struct gang_look *look, yyjson_mut_doc *doc, yyjson_mut_val *sets);
+    bool (*is_running)(const struct gang_look *look);
+    void (*start)(struct gang_look *look);   /* with what was assigned */
+    void (*stop)(struct gang_look *look);    /* pods go */
+    void (*restore)(struct gang_look *look); /* after all have gone: as it was before it started */
+    bool (*is_ready)(const struct gang_look *look);
+    /* 0: not ended, 1: succeeded, -1: failed; with a text for people. */
+    int (*end)(const struct gang_look *look, struct str *message);
+    /* A pod that has not ended; `kill`: such pods are removed at once. */
+    bool (*has_pods)(struct gang_look *look, bool kill);
+    /* How many pods of a set have ended for good, and need no quota any more. */
+    int64_t (*reclaimable)(const struct gang_look *look, yyjson_val *pod_set);
+};
+extern const struct owner_ops OWNER_JOB, OWNER_JOBSET, OWNER_PODS;
+
+struct decided { /* a decision that is not known to be written */
+    struct arena arena;
+    struct admit_decision what;
+    bool is_sent;
+};
+
+struct gang {
+    char *key; /* of its Workload: "namespace/name" */
+    char *ns, *name;
+    const struct owner_ops *ops; /* NULL: nobody's that is known here */
+    char *owner;                 /* name of the owner, or of the group of pods */
+    char *owner_uid;             /* or NULL */
+    struct map *members;         /* OWNER_PODS: name of a pod to itself */
+    VEC(struct decided *) decided;
+    bool is_group;    /* of pods, more than one */
+    bool is_leaving;  /* evicted or deleted: its pods are looked at one by one */
+    bool was_evicted; /* for metrics that count a workload once */
+};
+
+struct queue_numbers { /* of one ClusterQueue, for metrics */
+    uint64_t admitted;
+    double wait_s, ready_wait_s, ready_to_evicted_s;
+    uint64_t ready, ready_to_evicted;
+    bool has_before;
+    uint64_t evicted_before; /* by the queue's status when it was first looked at */
+    struct map *evicted;     /* "reason\tcause" to a count */
+    struct map *once;
+};
+
+struct admission { /* the controller's state */
+    struct admit *engine;
+    struct map *gangs;   /* key to struct gang */
+    struct map *by_uid;  /* UID of an owner, or of a Job of a JobSet, to the key of the gang */
+    struct map *numbers; /* name of a ClusterQueue to struct queue_numbers */
+};
+
+struct gang_draft { /* a status under way */
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *root, *status;
+    time_ms now;
+    bool is_changed;
+};
+
+struct gang_look {
+    struct control *control;
+    struct admission *admission;
+    struct gang *gang;
+    struct obj *workload;        /* NULL: there is none yet */
+    const struct owner_ops *ops; /* of the gang; NULL: the Workload is nobody's that is known */
+    struct obj *owner;           /* NULL: gone, or pods */
+    const char *owner_uid;       /* or NULL */
+    struct cache *cache;
+    time_ms now;
+};
+
+/* ---- admission.c ---- */
+struct gang *gang_find(const struct admission *admission, const char *key);
+struct gang *gang_need(struct admission *admission, const char *ns, const char *name);
+const struct configuration *gang_configuration(struct control *control);
+bool gang_waits_for_ready(struct control *control);
+
+/* ---- admission_feed.c ---- */
+void gang_settings(struct control *control, struct admit_settings *ret);
+void feed_workload(struct control *control, const struct obj *workload);
+void feed_queue(struct control *control, const struct obj *queue);
+void feed_cohort(struct control *control, const struct obj *cohort);
+void feed_local(struct control *control, const struct obj *local);
+bool feed_has_checks(const struct obj *queue); /* names admission checks, which nobody makes */
+
+/* ---- admission_flavor.c ---- */
+/* What one pod of the template needs; names live in the template. */
+typedef VEC(struct admit_need) need_list;
+void flavor_needs(yyjson_val *template, need_list *out);
+/* NULL: the flavor suits pods of this template; else why not, in the arena. */
+const char *flavor_problem(struct arena *arena, const struct obj *flavor, yyjson_val *template);
+/* Puts what the assigned flavors add into the spec of a template that is like `as_written`;
+ * without an assignment: nothing, so it is as it was. */
+void flavor_apply(struct cache *cache, yyjson_mut_doc *doc, yyjson_mut_val *pod_spec,
+                  yyjson_val *as_written, yyjson_val *assignment);
+
+/* ---- admission_draft.c ---- */
+struct gang_draft gang_draft_begin(const struct gang_look *look);
+/* The condition's time is when its status last changed. */
+void gang_draft_condition(struct gang_draft *draft, const char *type, const char *status,
+                          const char *reason, const char *message);
+void gang_draft_drop_condition(struct gang_draft *draft, const char *type);
+const char *gang_draft_condition_text(const struct gang_draft *draft, const char *type,
+                                      const char *field);
+void gang_draft_put(struct gang_draft *draft, const char *field,
+                    yyjson_mut_val *value); /* NULL removes */
+void gang_draft_time(struct gang_draft *draft, yyjson_mut_val *obj, const char *field, time_ms at);
+void gang_draft_amount(struct gang_draft *draft, yyjson_mut_val *obj, const char *resource,
+                       int64_t milli);
+/* One write with all of it, when anything changed. True: it was sent. */
+bool gang_draft_send(struct gang_look *look, struct gang_draft *draft);
+void gang_draft_end(struct gang_draft *draft);
+void gang_amount_text(const char *resource, int64_t milli, struct str *out);
+yyjson_val *condition_of(const struct obj *obj, const char *type); /* or NULL */
+bool condition_is(const struct obj *obj, const char *type, const char *status);
+time_ms condition_time(const struct obj *obj, const char *type); /* 0: none */
+
+/* ---- admission_decide.c ---- */
+void decide_keep(struct gang *gang, const struct admit_decision *decision);
+void decide_forget(struct gang *gang);
+/* Works off what was decided. True: this look is over, a write is under way. */
+bool decide_settle(struct gang_look *look);
+/* The second half of an eviction, when nothing of the gang is left: quota is free. */
+void decide_release(struct gang_look *look, struct gang_draft *draft);
+
+/* ---- admission_look.c ---- */
+void look_at_gang(struct gang_look *look);
+
+/* ---- admission_pods.c ---- */
+const struct obj *pods_first(const struct gang_look *look); /* of a gang of pods; or NULL */
+/* The pods of a Job that have not ended. */
+bool pods_live(struct gang_look *look, const char *owner_uid, bool kill);
+
+/* ---- admission_queue.c ---- */
+void queue_write_cluster(struct control *control, const char *name);
+void queue_write_local(struct control *control, const char *key);
+void queue_add_changed(struct control *control);
+
+/* ---- admission_tell.c ---- */
+struct queue_numbers *tell_numbers(struct admission *admission, const char *queue);
+void tell_decision(struct gang_look *look, const struct admit_decision *decision);
+void tell_ready(struct gang_look *look, const char *queue, const char *reason);
+void tell_metrics(struct control *control, struct str *out);
+bool tell_explain(struct control *control, const struct obj *workload, struct str *out_json);
+void tell_done(struct admission *admission);

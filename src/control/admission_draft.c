@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The status of a Workload under way. One write has all that changed, and fails when anybody else
+ * has written the Workload since: what was decided depends on what was read. */
+#include "base/quantity.h"
+#include "control/admission.h"
+#include "model/cell.h"
+
+struct gang_draft gang_draft_begin(const struct gang_look *look)
+{
+    struct gang_draft draft = {.doc = obj_edit(look->workload), .now = look->now};
+    draft.root = yyjson_mut_doc_get_root(draft.doc);
+    draft.status = yyjson_mut_obj_get(draft.root, "status");
+    if (!yyjson_mut_is_obj(draft.status)) {
+        draft.status = yyjson_mut_obj(draft.doc);
+        json_mut_put(draft.doc, draft.root, "status", draft.status);
+    }
+    return draft;
+}
+
+void gang_draft_end(struct gang_draft *draft)
+{
+    yyjson_mut_doc_free(draft->doc);
+    draft->doc = NULL;
+}
+
+bool gang_draft_send(struct gang_look *look, struct gang_draft *draft)
+{
+    if (!draft->is_changed)
+        return false;
+    struct write *write = write_new(WRITE_UPDATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
+    write->sub = SUB_STATUS;
+    write->if_version = mem_strdup(look->workload->meta.resource_version);
+    write->doc = take_ptr(draft->doc);
+    control_write(look->control, write);
+    return true;
+}
+
+/* ---- conditions ---- */
+
+static yyjson_mut_val *find(yyjson_mut_val *list, const char *type)
+{
+    size_t i, n;
+    yyjson_mut_val *item;
+    yyjson_mut_arr_foreach(list, i, n, item)
+    {
+        if (str_eq(json_mut_str_at(item, "type"), type))
+            return item;
+    }
+    return NULL;
+}
+
+static void put_text(struct gang_draft *draft, yyjson_mut_val *obj, const char *field,
+                     const char *text)
+{
+    json_mut_put(draft->doc, obj, field, yyjson_mut_strcpy(draft->doc, text));
+}
+
+void gang_draft_time(struct gang_draft *draft, yyjson_mut_val *obj, const char *field, time_ms at)
+{
+    scoped_str text = {0};
+    if (at % 1000 == 0)
+        rfc3339_format(at, &text);
+    else
+        rfc3339_format_ms(at, &text); /* timers of a server that comes back go on exactly */
+    put_text(draft, obj, field, str_text(&text));
+}
+
+void gang_draft_condition(struct gang_draft *draft, const char *type, const char *status,
+                          const char *reason, const char *message)
+{
+    yyjson_mut_val *list = yyjson_mut_obj_get(draft->status, "conditions");
+    if (!yyjson_mut_is_arr(list)) {
+        list = yyjson_mut_arr(draft->doc);
+        json_mut_put(draft->doc, draft->status, "conditions", list);
+    }
+    yyjson_mut_val *condition = find(list, type);
+    bool is_same = condition != NULL && str_eq(json_mut_str_at(condition, "status"), status);
+    if (is_same && str_eq(json_mut_str_at(condition, "reason"), reason) &&
+        str_eq(json_mut_str_at(condition, "message"), message))
+        return;
+    if (condition == NULL) {
+        condition = yyjson_mut_arr_add_obj(draft->doc, list);
+        put_text(draft, condition, "type", type);
+    }
+    put_text(draft, condition, "status", status);
+    if (!is_same)
+        gang_draft_time(draft, condition, "lastTransitionTime", draft->now);
+    put_text(draft, condition, "reason", reason);
+    put_text(draft, condition, "message", message);
+    int64_t generation = json_mut_int_at(draft->root, "metadata.generation", 1);
+    json_mut_put(draft->doc, condition, "observedGeneration",
+                 yyjson_mut_sint(draft->doc, generation));
+    draft->is_changed = true;
+}
+
+void gang_draft_drop_condition(struct gang_draft *draft, const char *type)
+{
+    yyjson_mut_val *list = yyjson_mut_obj_get(draft->status, "conditions");
+    for (size_t i = yyjson_mut_arr_size(list); i-- > 0;) {
+        if (!str_eq(json_mut_str_at(yyjson_mut_arr_get(list, i), "type"), type))
+            continue;
+        (void)yyjson_mut_arr_remove(list, i);
+        draft->is_changed = true;
+    }
+}
+
+const char *gang_draft_condition_text(const struct gang_draft *draft, const char *type,
+                                      const char *field)
+{
+    return json_mut_str_at(find(yyjson_mut_obj_get(draft->status, "conditions"), type), field);
+}
+
+void gang_draft_put(struct gang_draft *draft, const char *field, yyjson_mut_val *value)
+{
+    yyjson_mut_val *before = yyjson_mut_obj_get(draft->status, field);
+    if (before == NULL && value == NULL)
+        return;
+    if (before != NULL && value != NULL && json_mut_equal(before, value))
+        return;
+    json_mut_put(draft->doc, draft->status, field, value);
+    draft->is_changed = true;
+}
+
+/* ---- amounts ---- */
+
+void gang_amount_text(const char *resource, int64_t milli, struct str *out)
+{
+    quantity amount = quantity_of_milli(milli);
+    bool is_bytes = str_eq(resource, "memory") || str_eq(resource, "ephemeral-storage") ||
+                    str_starts(resource, "hugepages-");
+    if (is_bytes)
+        quantity_format_binary(amount, out);
+    else
+        quantity_format(amount, out);
+}
+
+void gang_draft_amount(struct gang_draft *draft, yyjson_mut_val *obj, const char *resource,
+                       int64_t milli)
+{
+    scoped_str text = {0};
+    gang_amount_text(resource, milli, &text);
+    put_text(draft, obj, resource, str_text(&text));
+}
+
+/* ---- reading ---- */
+
+yyjson_val *condition_of(const struct obj *obj, const char *type)
+{
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(json_at(obj->root, "status.conditions"), i, n, item)
+    {
+        if (str_eq(json_str_at(item, "type"), type))
+            return item;
+    }
+    return NULL;
+}
+
+bool condition_is(const struct obj *obj, const char *type, const char *status)
+{
+    return str_eq(json_str_at(condition_of(obj, type), "status"), status);
+}
+
+time_ms condition_time(const struct obj *obj, const char *type)
+{
+    return cell_time(condition_of(obj, type), "lastTransitionTime");
+}

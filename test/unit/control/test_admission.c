@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Admission without faults; the test plays the node: it says how pods are. Rows whose name has a
+ * number are cases of our notes on Kueue, by those numbers. A Workload is told in one line: its
+ * conditions in order of their names as Type=Status/Reason, short forms for the long ones. */
+#include "base/mem.h"
+#include "model/configuration.h"
+#include "stage.h"
+
+static const struct controller *const ALL[] = {&CONTROLLER_JOB, &CONTROLLER_GARBAGE,
+                                               &CONTROLLER_ADMISSION, NULL};
+#define SECOND 1000
+#define MINUTE (60 * SECOND)
+
+static struct configuration config;
+
+static struct sim *open_with(const char *ready)
+{
+    scoped_free char *text = mem_printf("{\"waitForPodsReady\":%s}", *ready ? ready : "null");
+    struct err err = {0};
+    scoped_json *doc = NULL;
+    assert_int_equal(json_parse(sv_of(text), &doc, &err), 0);
+    configuration_done(&config);
+    if (configuration_of(yyjson_doc_get_root(doc), &config, &err) < 0)
+        fail_msg("%s", err.text);
+    struct sim_options options = {
+        .seed = 1, .start = STAGE_START, .controllers = ALL, .configuration = &config};
+    struct sim *sim = sim_new(&options);
+    stage_run(sim, SECOND);
+    return sim;
+}
+
+#define CPU_QUEUE(name, cpu)                                                                       \
+    "{'metadata':{'name':'" name "'},'spec':{'namespaceSelector':{},'resourceGroups':[{"           \
+    "'coveredResources':['cpu'],'flavors':[{'name':'f','resources':[{'name':'cpu','nominalQuota':" \
+    "'" cpu "'}]}]}]}}"
+
+static void make_queue(struct sim *sim, const char *cluster_queue)
+{
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_RESOURCEFLAVOR, "", "f",
+                              "{'metadata':{'name':'f'},'spec':{'nodeLabels':{'pool':'x'},"
+                              "'tolerations':[{'key':'t','operator':'Exists'}]}}"));
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_CLUSTERQUEUE, "", "q", cluster_queue));
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_LOCALQUEUE, "default", "lq",
+                              "{'metadata':{'name':'lq'},'spec':{'clusterQueue':'q'}}"));
+}
+
+static void make_job(struct sim *sim, const char *name, const char *spec)
+{
+    scoped_free char *body = mem_printf(
+        "{'metadata':{'name':'%s','labels':{'kueue.x-k8s.io/queue-name':'lq'}},'spec':{%s"
+        "'template':{'spec':{'restartPolicy':'Never','containers':[{'name':'c','image':'i',"
+        "'resources':{'requests':{'cpu':'1'}}}]}}}}",
+        name, spec);
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_JOB, "default", name, body));
+    stage_run(sim, SECOND);
+}
+
+static struct obj *workload(struct sim *sim, const char *name)
+{
+    struct obj *obj = stage_get(sim, &KIND_WORKLOAD, "default", name);
+    if (obj == NULL)
+        fail_msg("there is no Workload %s", name);
+    return obj;
+}
+
+static bool is_suspended(struct sim *sim, const char *job)
+{
+    const struct obj *obj = stage_get(sim, &KIND_JOB, "default", job);
+    return yyjson_get_bool(json_at(obj->root, "spec.suspend"));
+}
+
+static const char *condition(struct sim *sim, const char *name, const char *type, char *buf)
+{
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(json_at(workload(sim, name)->root, "status.conditions"), i, n, item)
+    {
+        if (!str_eq(json_str_at(item, "type"), type))
+            continue;
+        (void)snprintf(buf, 128, "%s/%s", json_str_at(item, "status"), json_str_at(item, "reason"));
+        return buf;
+    }
+    return "none";
+}
+
+#define expect(sim, name, type, want) expect_at(sim, name, type, want, __LINE__)
+static void expect_at(struct sim *sim, const char *name, const char *type, const char *want,
+                      int line)
+{
+    char buf[128];
+    const char *is = condition(sim, name, type, buf);
+    if (!str_eq(is, want))
+        fail_msg("line %d: %s of %s is %s instead of %s", line, type, name, is, want);
+}
+
+/* The next n pods of the Job that are not ready yet become so, or end. */
+static void set_pods(struct sim *sim, const char *job, int n, const char *status)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    for (; n > 0; n--) {
+        struct obj *pod = cache_first(cache, &KIND_POD, "default");
+        for (; pod != NULL; pod = cache_after(cache, &KIND_POD, "default", pod)) {
+            const char *of =
+                yyjson_get_str(yyjson_obj_get(pod->meta.labels, "batch.kubernetes.io/job-name"));
+            const char *phase = json_str_at(pod->root, "status.phase");
+            if (str_eq(of, job) && str_eq(phase, "Pending") && pod->meta.deleted == 0)
+                break;
+        }
+        assert_non_null(pod);
+        scoped_free char *body = mem_printf("{'status':{%s}}", status);
+        struct write *write = stage_write(WRITE_PATCH, &KIND_POD, "default", pod->meta.name, body);
+        write->sub = SUB_STATUS;
+        stage_do(sim, write);
+    }
+    stage_run(sim, SECOND);
+}
+#define READY "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]"
+#define DONE "'phase':'Succeeded'"
+#define DIED "'phase':'Failed'"
+
+static void set_running(struct sim *sim, const char *status)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    struct obj *pod = cache_first(cache, &KIND_POD, "default");
+    while (pod != NULL && !str_eq(json_str_at(pod->root, "status.phase"), "Running"))
+        pod = cache_after(cache, &KIND_POD, "default", pod);
+    assert_non_null(pod);
+    scoped_free char *body = mem_printf("{'status':{%s}}", status);
+    struct write *write = stage_write(WRITE_PATCH, &KIND_POD, "default", pod->meta.name, body);
+    write->sub = SUB_STATUS;
+    stage_do(sim, write);
+    stage_run(sim, SECOND);
+}
+
+static size_t pods(struct sim *sim)
+{
+    return cache_count(sim_store(sim)->cache, &KIND_POD);
+}
+
+/* Pods that were told to go do so; there is no node to see to it. */
+static void reap(struct sim *sim)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    struct obj *pod = cache_first(cache, &KIND_POD, "default");
+    while (pod != NULL) {
+        if (pod->meta.deleted != 0) {
+            scoped_free char *name = mem_strdup(pod->meta.name);
+            struct write *write = stage_write(WRITE_DELETE, &KIND_POD, "default", name, NULL);
+            write->grace_s = 0;
+            stage_do(sim, write);
+            pod = cache_first(cache, &KIND_POD, "default");
+        } else {
+            pod = cache_after(cache, &KIND_POD, "default", pod);
+        }
+    }
+    stage_run(sim, SECOND);
+}
+
+static int64_t number(struct sim *sim, const char *name, const char *path)
+{
+    return json_int_at(workload(sim, name)->root, path, -1);
+}
+
+/* ---- a Job's way ---- */
+
+static void test_job_waits_runs_ends(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':2,'completions':2,");
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    expect(sim, "job-a", "PodsReady", "none");
+    assert_false(is_suspended(sim, "a"));
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", "a");
+    assert_string_equal(json_str_at(job->root, "spec.template.spec.nodeSelector.pool"), "x");
+    assert_int_equal(yyjson_arr_size(json_at(job->root, "spec.template.spec.tolerations")), 1);
+    make_job(sim, "b", "");
+    expect(sim, "job-b", "QuotaReserved", "False/Pending");
+    assert_true(is_suspended(sim, "b"));
+    const struct obj *queue = stage_get(sim, &KIND_CLUSTERQUEUE, "", "q");
+    assert_int_equal(json_int_at(queue->root, "status.pendingWorkloads", -1), 1);
+    assert_int_equal(json_int_at(queue->root, "status.admittedWorkloads", -1), 1);
+    set_pods(sim, "a", 2, DONE);
+    expect(sim, "job-a", "Finished", "True/Succeeded");
+    expect(sim, "job-b", "Admitted", "True/Admitted");
+    assert_int_equal(pods(sim), 3);
+    sim_free(sim);
+}
+
+static void test_workload_follows_its_job(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_job(sim, "a", "'parallelism':2,");
+    assert_int_equal(
+        json_int_at(yyjson_arr_get_first(json_at(workload(sim, "job-a")->root, "spec.podSets")),
+                    "count", 0),
+        2);
+    stage_do(sim,
+             stage_write(WRITE_PATCH, &KIND_JOB, "default", "a", "{'spec':{'parallelism':3}}"));
+    stage_run(sim, SECOND);
+    assert_int_equal(
+        json_int_at(yyjson_arr_get_first(json_at(workload(sim, "job-a")->root, "spec.podSets")),
+                    "count", 0),
+        3);
+    stage_do(sim, stage_write(WRITE_DELETE, &KIND_JOB, "default", "a", NULL));
+    stage_run(sim, 5 * SECOND);
+    assert_null(stage_get(sim, &KIND_WORKLOAD, "default", "job-a"));
+    sim_free(sim);
+}
+
+/* ---- readiness ---- */
+
+#define WAITS                                                                                      \
+    "{\"enable\":true,\"timeout\":\"5m\",\"requeuingStrategy\":{\"backoffBaseSeconds\":60}}"
+
+static void test_41_ready_counts_those_that_succeeded(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "3"));
+    make_job(sim, "a", "'parallelism':3,'completions':3,");
+    expect(sim, "job-a", "PodsReady", "False/WaitForStart");
+    set_pods(sim, "a", 1, READY);
+    set_pods(sim, "a", 1, DONE);
+    expect(sim, "job-a", "PodsReady", "False/WaitForStart");
+    set_pods(sim, "a", 1, READY);
+    expect(sim, "job-a", "PodsReady", "True/Started");
+    set_running(sim, DONE);
+    set_running(sim, DONE);
+    expect(sim, "job-a", "PodsReady", "True/Started");
+    expect(sim, "job-a", "Finished", "True/Succeeded");
+    sim_free(sim);
+}
+
+static void test_43_min_of_parallelism_and_completions(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "9"));
+    make_job(sim, "a", "'parallelism':5,'completions':2,");
+    assert_int_equal(
+        json_int_at(yyjson_arr_get_first(json_at(workload(sim, "job-a")->root, "spec.podSets")),
+                    "count", 0),
+        2);
+    set_pods(sim, "a", 1, DONE);
+    expect(sim, "job-a", "PodsReady", "False/WaitForStart");
+    set_pods(sim, "a", 1, READY);
+    expect(sim, "job-a", "PodsReady", "True/Started");
+    sim_free(sim);
+}
+
+static void test_44_recovery(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':2,'completions':2,");
+    set_pods(sim, "a", 2, READY);
+    expect(sim, "job-a", "PodsReady", "True/Started");
+    set_running(sim, DIED);
+    expect(sim, "job-a", "PodsReady", "False/WaitForRecovery");
+    stage_run(sim, 30 * SECOND); /* the Job makes another after its own pause */
+    set_pods(sim, "a", 1, READY);
+    expect(sim, "job-a", "PodsReady", "True/Recovered");
+    sim_free(sim);
+}
+
+/* ---- evictions ---- */
+
+/* A pod that has a node stays until that node has ended it. */
+static char *place_one(struct sim *sim)
+{
+    struct obj *pod = cache_first(sim_store(sim)->cache, &KIND_POD, "default");
+    char *name = mem_strdup(pod->meta.name);
+    stage_do(sim,
+             stage_write(WRITE_PATCH, &KIND_POD, "default", name, "{'spec':{'nodeName':'n'}}"));
+    return name;
+}
+
+static void test_46_47_timeout_then_back(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':2,'completions':2,");
+    scoped_free char *name = place_one(sim);
+    stage_run(sim, 5 * MINUTE);
+    expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
+    assert_true(is_suspended(sim, "a"));
+    assert_non_null(stage_get(sim, &KIND_POD, "default", name));
+    expect(sim, "job-a", "QuotaReserved", "True/QuotaReserved");
+    reap(sim);
+    expect(sim, "job-a", "PodsReady", "False/WaitForStart");
+    expect(sim, "job-a", "QuotaReserved", "False/PendingEvaluation");
+    expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
+    expect(sim, "job-a", "Admitted", "False/NoReservation");
+    expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
+    assert_null(json_at(workload(sim, "job-a")->root, "status.admission"));
+    assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+    yyjson_val *stat = yyjson_arr_get_first(
+        json_at(workload(sim, "job-a")->root, "status.schedulingStats.evictions"));
+    assert_string_equal(json_str_at(stat, "reason"), "PodsReadyTimeout");
+    assert_string_equal(json_str_at(stat, "underlyingCause"), "WaitForStart");
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", "a");
+    assert_null(json_at(job->root, "spec.template.spec.nodeSelector"));
+    stage_run(sim, 70 * SECOND); /* the pause is over: nobody else is there, it is admitted again */
+    expect(sim, "job-a", "Requeued", "True/BackoffFinished");
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    expect(sim, "job-a", "Evicted", "False/QuotaReserved");
+    assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+    assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.requeueAt"));
+    sim_free(sim);
+}
+
+/* Quota is not given on while a pod of the one before still runs; a pod that does not go is killed
+ * after its grace period and some patience. */
+static void test_watchdog_frees_quota(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':2,'completions':2,");
+    make_job(sim, "b", "'parallelism':2,'completions':2,");
+    scoped_free char *name = place_one(sim);
+    stage_run(sim, 5 * MINUTE);
+    expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
+    expect(sim, "job-a", "QuotaReserved", "True/QuotaReserved");
+    expect(sim, "job-b", "Admitted", "none");
+    stage_run(sim, 70 * SECOND);
+    assert_null(stage_get(sim, &KIND_POD, "default", name));
+    expect(sim, "job-b", "Admitted", "True/Admitted");
+    sim_free(sim);
+}
+
+static void test_01_limit_deactivates(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("{\"enable\":true,\"timeout\":\"10s\",\"requeuingStrategy\":{"
+                                "\"backoffBaseSeconds\":1,\"backoffLimitCount\":1}}");
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':1,");
+    for (int i = 0; i < 2; i++) {
+        stage_run(sim, 12 * SECOND);
+        reap(sim);
+    }
+    stage_run(sim, 5 * SECOND);
+    reap(sim);
+    expect(sim, "job-a", "Evicted", "True/DeactivatedDueToRequeuingLimitExceeded");
+    expect(sim, "job-a", "QuotaReserved", "False/Deactivated");
+    expect(sim, "job-a", "Requeued", "False/DeactivatedDueToRequeuingLimitExceeded");
+    expect(sim, "job-a", "DeactivationTarget", "none");
+    assert_true(yyjson_is_false(json_at(workload(sim, "job-a")->root, "spec.active")));
+    assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState"));
+    assert_int_equal(pods(sim), 0);
+    /* 4 and 5: switched on again it begins anew. */
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
+                              "{'spec':{'active':true}}"));
+    stage_run(sim, 3 * SECOND);
+    expect(sim, "job-a", "Requeued", "True/Reactivated");
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    stage_run(sim, 11 * SECOND);
+    reap(sim);
+    assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+    sim_free(sim);
+}
+
+static void test_50_switched_off_by_a_person(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':1,");
+    set_pods(sim, "a", 1, READY);
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
+                              "{'spec':{'active':false}}"));
+    stage_run(sim, 2 * SECOND);
+    reap(sim);
+    expect(sim, "job-a", "Evicted", "True/Deactivated");
+    expect(sim, "job-a", "QuotaReserved", "False/Deactivated");
+    yyjson_val *stat = yyjson_arr_get_first(
+        json_at(workload(sim, "job-a")->root, "status.schedulingStats.evictions"));
+    assert_string_equal(json_str_at(stat, "reason"), "Deactivated");
+    assert_string_equal(json_str_at(stat, "underlyingCause"), "");
+    assert_true(is_suspended(sim, "a"));
+    sim_free(sim);
+}
+
+static void test_13_20_recovery_timeout(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("{\"enable\":true,\"timeout\":\"5m\",\"recoveryTimeout\":\"3s\"}");
+    make_queue(sim, CPU_QUEUE("q", "1"));
+    make_job(sim, "a", "");
+    set_pods(sim, "a", 1, READY);
+    set_running(sim, DIED);
+    expect(sim, "job-a", "PodsReady", "False/WaitForRecovery");
+    stage_run(sim, 4 * SECOND);
+    reap(sim);
+    expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
+    yyjson_val *stat = yyjson_arr_get_first(
+        json_at(workload(sim, "job-a")->root, "status.schedulingStats.evictions"));
+    assert_string_equal(json_str_at(stat, "underlyingCause"), "WaitForRecovery");
+    sim_free(sim);
+}
+
+static void test_34_37_block_and_next(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "4"));
+    make_job(sim, "a", "'parallelism':2,");
+    make_job(sim, "b", "'parallelism':2,");
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    expect(sim, "job-b", "QuotaReserved", "False/WaitingForPodsReady");
+    set_pods(sim, "a", 2, READY);
+    expect(sim, "job-b", "Admitted", "True/Admitted");
+    sim_free(sim);
+}
+
+/* ---- pods ---- */
+
+static void make_pod(struct sim *sim, const char *name, const char *more)
+{
+    scoped_free char *body = mem_printf(
+        "{'metadata':{'name':'%s','labels':{'kueue.x-k8s.io/queue-name':'lq'%s}%s,'spec'"
+        ":{'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'1'}}}]}}",
+        name, *more ? ",'kueue.x-k8s.io/pod-group-name':'g'" : "",
+        *more ? ",'annotations':{'kueue.x-k8s.io/pod-group-total-count':'2'}}" : "}");
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_POD, "default", name, body));
+    stage_run(sim, SECOND);
+}
+
+static size_t gates(struct sim *sim, const char *name)
+{
+    const struct obj *pod = stage_get(sim, &KIND_POD, "default", name);
+    return yyjson_arr_size(json_at(pod->root, "spec.schedulingGates"));
+}
+
+static void test_plain_pod(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_pod(sim, "p", "");
+    assert_int_equal(gates(sim, "p"), 1);
+    make_queue(sim, CPU_QUEUE("q", "1"));
+    stage_run(sim, SECOND);
+    expect(sim, "pod-p", "Admitted", "True/Admitted");
+    assert_int_equal(gates(sim, "p"), 0);
+    const struct obj *pod = stage_get(sim, &KIND_POD, "default", "p");
+    assert_string_equal(json_str_at(pod->root, "spec.nodeSelector.pool"), "x");
+    sim_free(sim);
+}
+
+static void test_pod_group(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_pod(sim, "p1", "g");
+    assert_null(stage_get(sim, &KIND_WORKLOAD, "default", "podgroup-g"));
+    make_pod(sim, "p2", "g");
+    expect(sim, "podgroup-g", "Admitted", "True/Admitted");
+    assert_int_equal(gates(sim, "p1") + gates(sim, "p2"), 0);
+    sim_free(sim);
+}
+
+/* ---- workloads that are nobody's, as a benchmark makes them ---- */
+
+static void test_raw_workload(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "1"));
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_WORKLOAD, "default", "w",
+                              "{'metadata':{'name':'w'},'spec':{'queueName':'lq','podSets':[{'name'"
+                              ":'main','count':1,'template':{'spec':{'containers':[{'name':'c',"
+                              "'image':'i','resources':{'requests':{'cpu':'1'}}}]}}}]}}"));
+    stage_run(sim, SECOND);
+    expect(sim, "w", "Admitted", "True/Admitted");
+    stage_do(sim,
+             stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "w", "{'spec':{'active':false}}"));
+    stage_run(sim, SECOND);
+    expect(sim, "w", "QuotaReserved", "False/Deactivated");
+    sim_free(sim);
+}
+
+/* The control plane comes back in the middle: nothing is admitted twice, timers go on. */
+static void test_restart_goes_on(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':2,");
+    make_job(sim, "b", "'parallelism':2,");
+    stage_run(sim, 2 * MINUTE);
+    sim_crash(sim);
+    stage_run(sim, SECOND);
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    expect(sim, "job-b", "Admitted", "none");
+    stage_run(sim, 3 * MINUTE);
+    reap(sim);
+    expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
+    expect(sim, "job-b", "Admitted", "True/Admitted");
+    assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+    sim_free(sim);
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    configuration_done(&config);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_job_waits_runs_ends),
+        cmocka_unit_test(test_workload_follows_its_job),
+        cmocka_unit_test(test_41_ready_counts_those_that_succeeded),
+        cmocka_unit_test(test_43_min_of_parallelism_and_completions),
+        cmocka_unit_test(test_44_recovery),
+        cmocka_unit_test(test_46_47_timeout_then_back),
+        cmocka_unit_test(test_watchdog_frees_quota),
+        cmocka_unit_test(test_01_limit_deactivates),
+        cmocka_unit_test(test_50_switched_off_by_a_person),
+        cmocka_unit_test(test_13_20_recovery_timeout),
+        cmocka_unit_test(test_34_37_block_and_next),
+        cmocka_unit_test(test_plain_pod),
+        cmocka_unit_test(test_pod_group),
+        cmocka_unit_test(test_raw_workload),
+        cmocka_unit_test(test_restart_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, close_all);
+}
