@@ -62,11 +62,12 @@ verb_fn verb_cordon, verb_uncordon, verb_drain;
 extern const struct opt OPTS_CORDON[], OPTS_DRAIN[];
 verb_fn verb_get, verb_describe, verb_apply, verb_delete, verb_events, verb_wait, verb_validate,
     verb_version, verb_help, verb_completion, verb_complete, verb_logs, verb_man, verb_place,
-    verb_run, verb_backup, verb_restore, verb_timeline, verb_token, verb_top, verb_up, verb_why;
+    verb_run, verb_backup, verb_restore, verb_timeline, verb_token, verb_top, verb_up, verb_why,
+    verb_queue;
 extern const struct opt OPTS_GET[], OPTS_DESCRIBE[], OPTS_APPLY[], OPTS_DELETE[], OPTS_EVENTS[],
     OPTS_WAIT[], OPTS_LOGS[], OPTS_PLACE[], OPTS_RUN[], OPTS_BACKUP[], OPTS_TIMELINE[],
     OPTS_TOKEN[], OPTS_TOP[], OPTS_UP[], OPTS_VALIDATE[], OPTS_VERSION[], OPTS_WHY[], OPTS_SERVER[],
-    OPTS_COMMON[];
+    OPTS_COMMON[], OPTS_QUEUE[];
 verb_fn verb_simulate;
 extern const struct opt OPTS_SIMULATE[];
 verb_fn verb_restart;

@@ -63,6 +63,7 @@ const struct verb VERBS[] = {
      "back and who is ahead of it, when it starts again after a failure. The first line is the "
      "short answer.",
      "A pod\tmuster why pod/web-0\n"
+     "A gang that waits in a queue\tmuster why workload/job-train\n"
      "A job and its first pods that are not ready\tmuster why job train\n",
      1, 2, OPTS_WHY, VERB_SERVER, WORDS_KIND_NAMES, verb_why},
     {"timeline", "KIND/NAME | KIND NAME", "draw how a pod or a job started",
@@ -150,6 +151,13 @@ const struct verb VERBS[] = {
      "-w\n"
      "How full nodes are\tmuster top nodes\n",
      0, 2, OPTS_TOP, VERB_SERVER, WORDS_KIND_NAMES, verb_top},
+    {"queue", "[NAME]", "show queues: how full they are and who waits",
+     "Shows each ClusterQueue: how many workloads wait, how many may run, how often one was "
+     "evicted, and for each flavor and resource how much of the nominal quota is taken. A bar that "
+     "is full may be more than full: a queue borrows from its cohort then.",
+     "All queues\tmuster queue\n"
+     "One, for a program\tmuster queue team-a -o json\n",
+     0, 1, OPTS_QUEUE, VERB_SERVER, WORDS_NOTHING, verb_queue},
     {"wait", "KIND/NAME... --for=WHAT", "wait until objects are as wanted",
      "Waits until each of the objects meets the condition. Exits with 1 when the time is over.",
      "Until a job is complete\tmuster wait job/train --for=condition=Complete --timeout=1h\n"

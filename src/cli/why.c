@@ -9,6 +9,7 @@ const struct why_kind WHY_KINDS[] = {
     {&KIND_POD, why_pod},
     {&KIND_JOB, why_job},
     {&KIND_JOBSET, why_jobset},
+    {&KIND_WORKLOAD, why_workload},
     {0},
 };
 

@@ -24,7 +24,10 @@ struct why_kind {
     why_fn *explain;
 };
 extern const struct why_kind WHY_KINDS[]; /* kind NULL ends it */
-why_fn why_pod, why_job, why_jobset;
+why_fn why_pod, why_job, why_jobset, why_workload;
+/* When a queue holds the owner of a Workload, whose name begins with `prefix`: what that says.
+ * false: none does, and nothing was said. */
+bool why_queued(struct why *why, yyjson_val *owner, const char *prefix, yyjson_mut_val *answer);
 
 /* ---- making answers ---- */
 

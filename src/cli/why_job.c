@@ -140,6 +140,8 @@ static bool explain_suspension(struct job_case *c)
     time_ms since = cell_time(condition_of(c->job, "Suspended"), "lastTransitionTime");
     if (!yyjson_get_bool(json_at(c->job, "spec.suspend")))
         return false;
+    if (why_queued(c->why, c->job, "job-", c->answer))
+        return true;
     why_age(c->why, since, &age);
     why_say(c->why, c->answer, "%s is suspended%s%s", c->label, since != 0 ? " since " : "",
             since != 0 ? str_text(&age) : "");

@@ -55,6 +55,8 @@ static bool explain_suspension(struct set_case *c)
 {
     if (!yyjson_get_bool(json_at(c->set, "spec.suspend")))
         return false;
+    if (why_queued(c->why, c->set, "jobset-", c->answer))
+        return true;
     why_say(c->why, c->answer, "%s is suspended", c->label);
     why_put(c->why, c->answer, "reason", "SuspendedJobs");
     why_help(c->why, c->answer,
