@@ -23,24 +23,24 @@ bool gang_waits_for_ready(struct control *control)
 
 /* ---- gangs ---- */
 
-struct gang *gang_find(const struct admission *admission, const char *key)
+struct crew *gang_find(const struct admission *admission, const char *key)
 {
     return map_get(admission->gangs, key);
 }
 
-struct gang *gang_need(struct admission *admission, const char *ns, const char *name)
+struct crew *gang_need(struct admission *admission, const char *ns, const char *name)
 {
     scoped_free char *key = mem_printf("%s/%s", ns, name);
-    struct gang *gang = map_get(admission->gangs, key);
+    struct crew *gang = map_get(admission->gangs, key);
     if (gang != NULL)
         return gang;
     gang = mem_zalloc(sizeof(*gang));
-    *gang = (struct gang){.key = take_ptr(key), .ns = mem_strdup(ns), .name = mem_strdup(name)};
+    *gang = (struct crew){.key = take_ptr(key), .ns = mem_strdup(ns), .name = mem_strdup(name)};
     (void)map_put(admission->gangs, gang->key, gang);
     return gang;
 }
 
-static void gang_free(struct gang *gang)
+static void gang_free(struct crew *gang)
 {
     decide_forget(gang);
     vec_done(&gang->decided);
@@ -53,7 +53,7 @@ static void gang_free(struct gang *gang)
     mem_free(gang);
 }
 
-static struct obj *owner_of(struct cache *cache, const struct gang *gang)
+static struct obj *owner_of(struct cache *cache, const struct crew *gang)
 {
     if (gang->ops == NULL || gang->ops == &OWNER_PODS || gang->owner == NULL)
         return NULL;
@@ -61,7 +61,7 @@ static struct obj *owner_of(struct cache *cache, const struct gang *gang)
     return owner != NULL && str_eq(owner->meta.uid, gang->owner_uid) ? owner : NULL;
 }
 
-static void gang_drop_if_gone(struct control *control, struct gang *gang)
+static void gang_drop_if_gone(struct control *control, struct crew *gang)
 {
     struct admission *admission = control_state(control);
     struct cache *cache = control_world(control)->cache;
@@ -106,7 +106,7 @@ static const char *label(const struct obj *obj, const char *name)
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
-static void set_owner(struct admission *admission, struct gang *gang, const struct owner_ops *ops,
+static void set_owner(struct admission *admission, struct crew *gang, const struct owner_ops *ops,
                       const char *name, const char *uid)
 {
     gang->ops = ops;
@@ -132,7 +132,7 @@ static bool map_part(struct control *control, const struct change *change)
     if (ref == NULL)
         return false;
     const char *uid = json_str_at(ref, "uid");
-    struct gang *gang = uid ? map_get(admission->by_uid, uid) : NULL;
+    struct crew *gang = uid ? map_get(admission->by_uid, uid) : NULL;
     if (gang == NULL)
         return true;
     if (change->obj->kind == &KIND_JOB && change->type == CHANGE_DELETED)
@@ -149,13 +149,13 @@ static void map_owner(struct control *control, const struct change *change,
 {
     struct admission *admission = control_state(control);
     const struct obj *owner = change->obj;
-    struct gang *known = map_get(admission->by_uid, owner->meta.uid);
+    struct crew *known = map_get(admission->by_uid, owner->meta.uid);
     if (map_part(control, change))
         return;
     if (known == NULL && label(owner, KUEUE_QUEUE_LABEL) == NULL)
         return;
     scoped_free char *name = workload_name(ops->prefix, owner->meta.name);
-    struct gang *gang = known ? known : gang_need(admission, obj_namespace(owner), name);
+    struct crew *gang = known ? known : gang_need(admission, obj_namespace(owner), name);
     if (change->type != CHANGE_DELETED)
         set_owner(admission, gang, ops, owner->meta.name, owner->meta.uid);
     control_add(control, gang->key);
@@ -172,7 +172,7 @@ static void map_pod(struct control *control, const struct change *change)
         return;
     scoped_free char *name =
         workload_name(group ? "podgroup-" : OWNER_PODS.prefix, group ? group : pod->meta.name);
-    struct gang *gang = gang_need(admission, obj_namespace(pod), name);
+    struct crew *gang = gang_need(admission, obj_namespace(pod), name);
     gang->is_group = group != NULL;
     set_owner(admission, gang, &OWNER_PODS, group ? group : pod->meta.name, NULL);
     if (gang->members == NULL)
@@ -187,7 +187,7 @@ static void map_pod(struct control *control, const struct change *change)
 /* ---- workloads ---- */
 
 /* After a restart the owner may be gone already; its pods need not be. */
-static void adopt_reference(struct admission *admission, struct gang *gang,
+static void adopt_reference(struct admission *admission, struct crew *gang,
                             const struct obj *workload)
 {
     static const struct owner_ops *const OPS[] = {&OWNER_JOB, &OWNER_JOBSET};
@@ -202,7 +202,7 @@ static void map_workload(struct control *control, const struct change *change)
 {
     struct admission *admission = control_state(control);
     const struct obj *workload = change->obj;
-    struct gang *gang = gang_need(admission, obj_namespace(workload), workload->meta.name);
+    struct crew *gang = gang_need(admission, obj_namespace(workload), workload->meta.name);
     adopt_reference(admission, gang, workload);
     if (change->type == CHANGE_DELETED) {
         decide_forget(gang);
@@ -224,7 +224,7 @@ struct refeed {
 static bool refeed_one(void *arg, const char *key, void *value)
 {
     struct refeed *refeed = arg;
-    struct gang *gang = value;
+    struct crew *gang = value;
     (void)key;
     const struct obj *workload = cache_get(refeed->cache, &KIND_WORKLOAD, gang->ns, gang->name);
     if (workload != NULL && gang->decided.len == 0)
@@ -349,7 +349,7 @@ static void step(struct control *control)
     struct admit_decisions decisions = {0};
     admit_step(admission->engine, control_now(control), &decisions);
     for (size_t i = 0; i < decisions.len; i++) {
-        struct gang *gang = gang_find(admission, decisions.items[i].key);
+        struct crew *gang = gang_find(admission, decisions.items[i].key);
         if (gang == NULL)
             continue;
         decide_keep(gang, &decisions.items[i]);
@@ -379,7 +379,7 @@ static void settle_owner(struct gang_look *look)
 static void reconcile_gang(struct control *control, const char *key)
 {
     struct admission *admission = control_state(control);
-    struct gang *gang = gang_find(admission, key);
+    struct crew *gang = gang_find(admission, key);
     if (gang == NULL)
         return;
     struct cache *cache = control_world(control)->cache;

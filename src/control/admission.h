@@ -57,7 +57,7 @@ struct decided { /* a decision that is not known to be written */
     bool is_sent;
 };
 
-struct gang {
+struct crew {
     char *key; /* of its Workload: "namespace/name" */
     char *ns, *name;
     const struct owner_ops *ops; /* NULL: nobody's that is known here */
@@ -82,7 +82,7 @@ struct queue_numbers { /* of one ClusterQueue, for metrics */
 
 struct admission { /* the controller's state */
     struct admit *engine;
-    struct map *gangs;   /* key to struct gang */
+    struct map *gangs;   /* key to struct crew */
     struct map *by_uid;  /* UID of an owner, or of a Job of a JobSet, to the key of the gang */
     struct map *numbers; /* name of a ClusterQueue to struct queue_numbers */
 };
@@ -97,7 +97,7 @@ struct gang_draft { /* a status under way */
 struct gang_look {
     struct control *control;
     struct admission *admission;
-    struct gang *gang;
+    struct crew *gang;
     struct obj *workload;        /* NULL: there is none yet */
     const struct owner_ops *ops; /* of the gang; NULL: the Workload is nobody's that is known */
     struct obj *owner;           /* NULL: gone, or pods */
@@ -107,8 +107,8 @@ struct gang_look {
 };
 
 /* ---- admission.c ---- */
-struct gang *gang_find(const struct admission *admission, const char *key);
-struct gang *gang_need(struct admission *admission, const char *ns, const char *name);
+struct crew *gang_find(const struct admission *admission, const char *key);
+struct crew *gang_need(struct admission *admission, const char *ns, const char *name);
 const struct configuration *gang_configuration(struct control *control);
 bool gang_waits_for_ready(struct control *control);
 
@@ -153,8 +153,8 @@ bool condition_is(const struct obj *obj, const char *type, const char *status);
 time_ms condition_time(const struct obj *obj, const char *type); /* 0: none */
 
 /* ---- admission_decide.c ---- */
-void decide_keep(struct gang *gang, const struct admit_decision *decision);
-void decide_forget(struct gang *gang);
+void decide_keep(struct crew *gang, const struct admit_decision *decision);
+void decide_forget(struct crew *gang);
 /* Works off what was decided. True: this look is over, a write is under way. */
 bool decide_settle(struct gang_look *look);
 /* The second half of an eviction, when nothing of the gang is left: quota is free. */

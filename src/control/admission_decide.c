@@ -40,7 +40,7 @@ static const struct admit_failed *copy_failed(struct arena *arena,
     return to;
 }
 
-void decide_keep(struct gang *gang, const struct admit_decision *decision)
+void decide_keep(struct crew *gang, const struct admit_decision *decision)
 {
     struct decided *decided = mem_zalloc(sizeof(*decided));
     struct arena *arena = &decided->arena;
@@ -60,7 +60,7 @@ void decide_keep(struct gang *gang, const struct admit_decision *decision)
     vec_push(&gang->decided, decided);
 }
 
-static void drop_first(struct gang *gang)
+static void drop_first(struct crew *gang)
 {
     struct decided *first = gang->decided.items[0];
     gang->decided.len--;
@@ -70,7 +70,7 @@ static void drop_first(struct gang *gang)
     mem_free(first);
 }
 
-void decide_forget(struct gang *gang)
+void decide_forget(struct crew *gang)
 {
     while (gang->decided.len > 0)
         drop_first(gang);
@@ -308,7 +308,7 @@ static bool is_shown(const struct obj *workload, const struct admit_decision *wh
 /* The write is known. What it came to is what the engine goes on with. */
 static void confirm(struct gang_look *look)
 {
-    struct gang *gang = look->gang;
+    struct crew *gang = look->gang;
     if (!is_shown(look->workload, &gang->decided.items[0]->what)) {
         decide_forget(gang);
         admit_undo(look->admission->engine, gang->key, look->now);
@@ -324,7 +324,7 @@ static void confirm(struct gang_look *look)
 
 bool decide_settle(struct gang_look *look)
 {
-    struct gang *gang = look->gang;
+    struct crew *gang = look->gang;
     if (gang->decided.len > 0 && gang->decided.items[0]->is_sent)
         confirm(look);
     if (gang->decided.len == 0)

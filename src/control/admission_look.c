@@ -350,7 +350,7 @@ static bool has_owner(const struct gang_look *look)
 static void progress(struct gang_look *look)
 {
     const struct obj *workload = look->workload;
-    struct gang *gang = look->gang;
+    struct crew *gang = look->gang;
     if (condition_is(workload, "DeactivationTarget", "True") && !is_switched_off(workload)) {
         switch_off(look);
         return;

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gangs of real processes in a queue: two that together are more than the machine bears, one that
+does not recover, one that never gets ready, and a server that is killed in between."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from muster_test import SOURCE, Cases, equal, fail, kubectl_path, muster_path
+from pods import node, wait_until
+
+cases = Cases()
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+WORKLOADS = KUEUE + "/namespaces/default/workloads"
+
+
+def config(world, **ready):
+    path = pathlib.Path(world["folder"]) / f"config-{world['number']}.json"
+    path.write_text(json.dumps({"apiVersion": "muster.dev/v1alpha1", "kind": "Configuration",
+                                "waitForPodsReady": ready}))
+    return str(path)
+
+
+@contextlib.contextmanager
+def server(world, file):
+    """A server of its own for each case, with four places of its own."""
+    world["number"] += 1
+    folder = pathlib.Path(world["folder"]) / str(world["number"])
+    with node(folder, "--config", file) as n:
+        n.places = n.folder / "places"
+        yield n
+
+
+def kubectl(n, *words):
+    done = subprocess.run([kubectl_path(), "--kubeconfig", n.server.kubeconfig, *words],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        fail(f"kubectl {' '.join(words)}: {done.stdout}")
+    return done.stdout
+
+
+def condition(thing, kind):
+    for one in thing.get("status", {}).get("conditions", []):
+        if one["type"] == kind:
+            return f"{one['status']}/{one['reason']}"
+    return None
+
+
+def wait_for(n, name, kind, value):
+    return n.api.wait_for(WORKLOADS, lambda w: w["metadata"]["name"] == name and
+                          condition(w, kind) == value)
+
+
+def two_gangs(n):
+    """The example, with places of its own for this test."""
+    text = (SOURCE / "examples" / "two-gangs.yaml").read_text()
+    path = n.folder / "two-gangs.yaml"
+    path.write_text(text.replace("/tmp/two-gangs", str(n.places)))
+    kubectl(n, "apply", "-f", str(path))
+
+
+QUEUE = [
+    (KUEUE + "/resourceflavors", {"kind": "ResourceFlavor", "metadata": {"name": "f"}}),
+    (KUEUE + "/clusterqueues",
+     {"kind": "ClusterQueue", "metadata": {"name": "q"},
+      "spec": {"namespaceSelector": {}, "resourceGroups": [
+          {"coveredResources": ["pods"],
+           "flavors": [{"name": "f", "resources": [{"name": "pods", "nominalQuota": 2}]}]}]}}),
+    (KUEUE + "/namespaces/default/localqueues",
+     {"kind": "LocalQueue", "metadata": {"name": "lq"}, "spec": {"clusterQueue": "q"}}),
+]
+
+
+def make_queue(n):
+    for path, thing in QUEUE:
+        n.api.ok("POST", path, {"apiVersion": "kueue.x-k8s.io/v1beta2", **thing})
+
+
+def make_job(n, name, script, ready="false", parallelism=1):
+    n.api.ok("POST", JOBS, {
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
+        "spec": {"parallelism": parallelism, "completions": parallelism, "template": {"spec": {
+            "restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [
+                {"name": "c", "command": ["sh", "-c", script],
+                 "readinessProbe": {"exec": {"command": ["sh", "-c", ready]},
+                                    "periodSeconds": 1}}]}}}})
+
+
+def is_complete(job):
+    return condition(job, "Complete") is not None
+
+
+@cases
+def two_gangs_are_done_one_after_the_other(world):
+    with server(world, str(SOURCE / "examples" / "two-gangs-wait.yaml")) as n:
+        two_gangs(n)
+        for name in ("red", "blue"):
+            n.api.wait_for(JOBS, lambda j: j["metadata"]["name"] == name and is_complete(j))
+        red, blue = (n.api.get(f"{WORKLOADS}/job-{name}") for name in ("red", "blue"))
+        first, second = sorted((red, blue), key=lambda w: at(w, "Admitted"))
+        if at(second, "Admitted") < at(first, "PodsReady"):
+            fail("the second was let in before the first was ready")
+        equal([w["status"].get("schedulingStats") for w in (red, blue)], [None, None], "evictions")
+
+
+def at(workload, kind):
+    return [c["lastTransitionTime"] for c in workload["status"]["conditions"]
+            if c["type"] == kind][0]
+
+
+@cases
+def without_waiting_they_wait_for_each_other(world):
+    with server(world, str(SOURCE / "examples" / "two-gangs-nowait.yaml")) as n:
+        two_gangs(n)
+
+        def holds(gang):
+            return len(list(n.places.glob(f"{gang}.*"))) if n.places.exists() else 0
+        wait_until(lambda: holds("red") + holds("blue") == 4, "all places are taken")
+        # Two each, and each needs three: nobody will ever give one back.
+        equal((holds("red"), holds("blue")), (2, 2), "places")
+        for name in ("red", "blue"):
+            wait_for(n, f"job-{name}", "Admitted", "True/Admitted")
+            job = n.api.get(f"{JOBS}/{name}")
+            equal((is_complete(job), job["status"].get("active")), (False, 3), name)
+
+
+@cases
+def a_server_that_is_killed_goes_on(world):
+    with server(world, str(SOURCE / "examples" / "two-gangs-wait.yaml")) as n:
+        two_gangs(n)
+        first = n.api.wait_for(WORKLOADS, lambda w: condition(w, "Admitted") == "True/Admitted")
+        path = f"{WORKLOADS}/{first['metadata']['name']}"
+        n.restart()
+        for name in ("red", "blue"):
+            n.api.wait_for(JOBS, lambda j: j["metadata"]["name"] == name and is_complete(j))
+        now = n.api.get(path)
+        equal((at(now, "Admitted"), now["status"].get("schedulingStats")),
+              (at(first, "Admitted"), None), "the first")
+        equal(sum(1 for _ in n.api.get("/api/v1/namespaces/default/pods")["items"]), 6, "pods")
+
+
+@cases
+def a_gang_that_does_not_recover_is_evicted(world):
+    with server(world, config(world, enable=True, timeout="50s", recoveryTimeout="1s",
+                              requeuingStrategy={"backoffBaseSeconds": 1})) as n:
+        make_queue(n)
+        once = n.scratch("once")
+        # Its first member can be ready; whoever comes in its place cannot.
+        make_job(n, "a", f"test -e {once} && exec sleep 1000; : > {once}; echo $$$$ > {once}.pid; "
+                         f"exec sleep 1000", ready=f"test -s {once}.pid")
+        wait_for(n, "job-a", "PodsReady", "True/Started")
+        pid = int((once.parent / (once.name + ".pid")).read_text())
+        (once.parent / (once.name + ".pid")).unlink()
+        os.kill(pid, 9)
+        workload = n.api.wait_for(WORKLOADS, lambda w: "schedulingStats" in w["status"])
+        equal(workload["status"]["schedulingStats"]["evictions"],
+              [{"reason": "PodsReadyTimeout", "underlyingCause": "WaitForRecovery", "count": 1}])
+        equal(workload["status"]["requeueState"]["count"], 1)
+        wait_for(n, "job-a", "Requeued", "True/BackoffFinished")
+        wait_for(n, "job-a", "Admitted", "True/Admitted")
+
+
+@cases
+def one_that_is_never_ready_is_deactivated_and_comes_back(world):
+    with server(world, config(world, enable=True, timeout="1s",
+                              requeuingStrategy={"backoffLimitCount": 1,
+                                                 "backoffBaseSeconds": 1})) as n:
+        make_queue(n)
+        make_job(n, "a", "exec sleep 1000")
+        workload = wait_for(n, "job-a", "Requeued", "False/DeactivatedDueToRequeuingLimitExceeded")
+        equal(condition(workload, "QuotaReserved"), "False/Deactivated")
+        equal(workload["status"].get("requeueState"), None)
+        n.api.wait_for(WORKLOADS, lambda w: w["spec"]["active"] is False)
+        why = subprocess.run([muster_path(), "why", "workload/job-a", "--data", str(n.server.data)],
+                             stdout=subprocess.PIPE, text=True).stdout
+        if "set spec.active to true" not in why:
+            fail(f"why said: {why}")
+        kubectl(n, "patch", "workload", "job-a", "--type=merge", "-p", '{"spec":{"active":true}}')
+        wait_for(n, "job-a", "Requeued", "True/Reactivated")
+        wait_for(n, "job-a", "Admitted", "True/Admitted")
+
+
+@contextlib.contextmanager
+def worlds(folder):
+    yield {"folder": folder, "number": 0}
+
+
+if __name__ == "__main__":
+    sys.exit(cases.main(worlds))
