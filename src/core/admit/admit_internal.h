@@ -181,6 +181,7 @@ struct wl {
     bool is_claiming;
     size_t claim_slot;
     bool is_unready; /* counted in scopes */
+    bool is_doomed;  /* holds quota and is evicted */
     bool is_counted_admitted;
     enum admit_state said; /* of the last DECIDED_WAIT */
 };

@@ -283,6 +283,10 @@ static void settle_holding(struct admit *admit, struct wl *wl, enum admit_state 
         let_go(admit, wl);
     if (holds && !wl->holds_in)
         hold(admit, wl);
+    bool is_doomed = holds && state == STATE_EVICTING;
+    if (holds && is_doomed != wl->is_doomed)
+        tree_stir(admit, wl->holds_in->tree, true); /* the first to be taken as a victim now */
+    wl->is_doomed = is_doomed;
     if (!holds)
         return;
     count_admitted(admit, wl, wl->facts.is_admitted);
