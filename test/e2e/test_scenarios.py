@@ -46,6 +46,12 @@ class Tale:
         return fail(f"no {kind} {name} at the end")
 
 
+def near(got, wanted, what, apart=0.11):
+    """Pauses have up to 10 % of jitter."""
+    if len(got) != len(wanted) or any(not w <= g <= w + (apart * w) for g, w in zip(got, wanted)):
+        fail(f"{what}: got {got}, wanted about {wanted}")
+
+
 @cases
 def node_lost(_):
     tale = Tale("node-lost")
@@ -72,6 +78,97 @@ def restart_in_place(_):
     equal(len(tale.find(kind="Pod", type="Created")), 8, "no pod was made anew")
     failed = tale.find(kind="JobSet", type="Condition", condition="Failed", status="True")
     equal([line["ms"] for line in failed], [10 * MINUTE], "one death too many")
+
+
+@cases
+def deadlock(_):
+    tale = Tale("deadlock")
+    equal(tale.admitted("jobset-one") + tale.admitted("jobset-two"), [0, 0], "both are admitted")
+    equal(tale.turned("jobset-one", "PodsReady") + tale.turned("jobset-two", "PodsReady"), [],
+          "neither is ready")
+    equal(len(tale.find(kind="Pod", type="Container", state="ready")), 8, "half of each is")
+    equal(tale.end["ms"] < MINUTE, True, "nothing can happen any more")
+
+
+@cases
+def deadlock_solved(_):
+    tale = Tale("deadlock-solved")
+    equal(tale.turned("jobset-one", "PodsReady"), [MINUTE], "the first is ready")
+    equal(tale.admitted("jobset-two")[0], MINUTE, "then the second is admitted")
+    equal(len(tale.evicted("jobset-two", "PodsReadyTimeout")) >= 1, True, "and finds no room")
+    for name in ("one", "two"):
+        done = tale.find(kind="JobSet", name=name, type="Condition", condition="Completed", status="True")
+        equal(len(done), 1, f"{name} completes")
+
+
+@cases
+def blocked_until_ready(_):
+    tale = Tale("blocked-until-ready")
+    equal([tale.admitted("job-" + name) for name in ("first", "second", "third")],
+          [[0], [MINUTE], [2 * MINUTE]], "each when the one before is ready")
+
+
+@cases
+def other_flavor(_):
+    tale = Tale("other-flavor")
+    equal(tale.evicted("job-gang", "PodsReadyTimeout"), [330000], "evicted")
+    near(tale.admitted("job-gang"), [30000, 390000], "admitted")
+    flavors = tale.object("Workload", "job-gang")["status"]["admission"]["podSetAssignments"][0]["flavors"]
+    equal(flavors, {"cpu": "reserved"}, "flavor at the end")
+    equal(len(tale.complete("gang")), 1, "complete")
+
+
+@cases
+def never_ready(_):
+    tale = Tale("never-ready")
+    equal(len(tale.admitted("job-broken")), 4, "a try and three retries")
+    equal(tale.object("Workload", "job-broken")["spec"]["active"], False, "deactivated")
+    equal(len(tale.evicted("job-broken", "DeactivatedDueToRequeuingLimitExceeded")), 1, "reason")
+    equal(len(tale.complete("good-1") + tale.complete("good-2")), 2, "the others ran meanwhile")
+
+
+@cases
+def reactivated(_):
+    tale = Tale("reactivated")
+    near(tale.admitted("job-gang"), [1000, 361000, 40 * MINUTE], "admitted")
+    equal(tale.complete("gang"), [40 * MINUTE + 10000 + 10 * MINUTE], "complete")
+
+
+@cases
+def strict_fifo(_):
+    tale = Tale("strict-fifo")
+    running, front, small = (tale.admitted("job-" + name) for name in ("running", "front", "small"))
+    equal(running, [0], "running")
+    equal(front, tale.complete("running"), "the front when the one before it is over")
+    equal(small, tale.complete("front"), "the small one after the front")
+
+
+@cases
+def preempted(_):
+    tale = Tale("preempted")
+    equal(tale.evicted("job-low", "Preempted"), [2 * MINUTE], "preempted")
+    equal(tale.admitted("job-high"), [2 * MINUTE], "the preemptor is in at once")
+    equal(len(tale.admitted("job-low")), 2, "no flapping")
+    equal(tale.admitted("job-low")[1], tale.complete("high")[0], "and back when it is over")
+
+
+@cases
+def recovery(_):
+    tale = Tale("recovery")
+    lost = tale.turned("job-gang", "PodsReady", "False", reason="WaitForRecovery")
+    equal(len(lost), 1, "not ready any more")
+    equal(tale.evicted("job-gang", "PodsReadyTimeout")[0], lost[0] + 2 * MINUTE, "evicted")
+    equal(len(tale.complete("gang") + tale.complete("small")), 2, "both complete")
+
+
+@cases
+def ten_retries(_):
+    tale = Tale("ten-retries")
+    tries = tale.admitted("job-gang")
+    pauses = [after - before - 5 * MINUTE for before, after in zip(tries, tries[1:])]
+    near(pauses, [min(MINUTE * 2 ** n, 60 * MINUTE) for n in range(10)], "pauses")
+    equal(sum(min(60 * 2 ** n, 3600) for n in range(10)), 5 * 3600 + 3 * 60, "their sum")
+    equal(tale.object("Workload", "job-gang")["spec"]["active"], False, "deactivated")
 
 
 if __name__ == "__main__":
