@@ -83,9 +83,9 @@ static void tell_members(const struct teller *t, const char *path, yyjson_val *n
     yyjson_val *key, *val;
     yyjson_obj_foreach(is_gone ? before : now, i, n, key, val)
     {
-        const char *name = unsafe_yyjson_get_str(key); /* keys are strings */
+        const char *name = yyjson_get_str(key);
         yyjson_val *other = yyjson_obj_get(is_gone ? now : before, name);
-        if (is_gone ? other != NULL : is_same(val, other))
+        if (name == NULL || (is_gone ? other != NULL : is_same(val, other)))
             continue;
         scoped_free char *whole = mem_printf("%s.%s", path, name);
         tell(t, (struct line){.type = LINE_FIELD, .what = whole, .value = is_gone ? NULL : val});
