@@ -45,6 +45,7 @@ static void gang_free(struct crew *gang)
     decide_forget(gang);
     vec_done(&gang->decided);
     map_free(gang->members);
+    map_free(gang->parts);
     mem_free(gang->key);
     mem_free(gang->ns);
     mem_free(gang->name);
@@ -61,6 +62,14 @@ static struct obj *owner_of(struct cache *cache, const struct crew *gang)
     return owner != NULL && str_eq(owner->meta.uid, gang->owner_uid) ? owner : NULL;
 }
 
+static bool forget_part(void *arg, const char *uid, void *value)
+{
+    struct admission *admission = arg;
+    (void)value;
+    (void)map_del(admission->by_uid, uid);
+    return true;
+}
+
 static void gang_drop_if_gone(struct control *control, struct crew *gang)
 {
     struct admission *admission = control_state(control);
@@ -71,6 +80,8 @@ static void gang_drop_if_gone(struct control *control, struct crew *gang)
         return;
     if (gang->owner_uid != NULL)
         (void)map_del(admission->by_uid, gang->owner_uid);
+    if (gang->parts != NULL) /* Jobs may outlive their JobSet for a moment */
+        (void)map_each(gang->parts, forget_part, admission);
     (void)map_del(admission->gangs, gang->key);
     gang_free(gang);
 }
@@ -124,6 +135,34 @@ static void set_owner(struct admission *admission, struct crew *gang, const stru
         (void)map_put(admission->by_uid, uid, gang);
 }
 
+static void part_put(struct admission *admission, struct crew *gang, const struct obj *job)
+{
+    if (gang->parts == NULL)
+        gang->parts = map_new();
+    (void)map_put(gang->parts, job->meta.uid, gang);
+    (void)map_put(admission->by_uid, job->meta.uid, gang);
+}
+
+static void part_drop(struct admission *admission, struct crew *gang, const struct obj *job)
+{
+    (void)map_del(admission->by_uid, job->meta.uid);
+    if (gang->parts != NULL)
+        (void)map_del(gang->parts, job->meta.uid);
+}
+
+/* After a restart Jobs are told of before their JobSet is. */
+static void adopt_parts(struct control *control, struct crew *gang)
+{
+    struct cache *cache = control_world(control)->cache;
+    if (gang->ops != &OWNER_JOBSET || gang->owner_uid == NULL || gang->parts != NULL)
+        return;
+    struct obj *job = cache_owned_first(cache, gang->owner_uid);
+    for (; job != NULL; job = cache_owned_next(cache, gang->owner_uid, job)) {
+        if (job->kind == &KIND_JOB)
+            part_put(control_state(control), gang, job);
+    }
+}
+
 /* A Job of a JobSet is part of the JobSet's gang; its pods are found through it. */
 static bool map_part(struct control *control, const struct change *change)
 {
@@ -136,9 +175,9 @@ static bool map_part(struct control *control, const struct change *change)
     if (gang == NULL)
         return true;
     if (change->obj->kind == &KIND_JOB && change->type == CHANGE_DELETED)
-        (void)map_del(admission->by_uid, change->obj->meta.uid);
+        part_drop(admission, gang, change->obj);
     else if (change->obj->kind == &KIND_JOB)
-        (void)map_put(admission->by_uid, change->obj->meta.uid, gang);
+        part_put(admission, gang, change->obj);
     if (gang->is_leaving)
         control_add(control, gang->key);
     return true;
@@ -158,6 +197,7 @@ static void map_owner(struct control *control, const struct change *change,
     struct crew *gang = known ? known : gang_need(admission, obj_namespace(owner), name);
     if (change->type != CHANGE_DELETED)
         set_owner(admission, gang, ops, owner->meta.name, owner->meta.uid);
+    adopt_parts(control, gang);
     control_add(control, gang->key);
 }
 
@@ -204,6 +244,7 @@ static void map_workload(struct control *control, const struct change *change)
     const struct obj *workload = change->obj;
     struct crew *gang = gang_need(admission, obj_namespace(workload), workload->meta.name);
     adopt_reference(admission, gang, workload);
+    adopt_parts(control, gang);
     if (change->type == CHANGE_DELETED) {
         decide_forget(gang);
         admit_remove_workload(admission->engine, gang->key, control_now(control));

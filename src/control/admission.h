@@ -64,6 +64,7 @@ struct crew {
     char *owner;                 /* name of the owner, or of the group of pods */
     char *owner_uid;             /* or NULL */
     struct map *members;         /* OWNER_PODS: name of a pod to itself */
+    struct map *parts;           /* OWNER_JOBSET: UID of a Job of it to the gang */
     VEC(struct decided *) decided;
     bool is_group;    /* of pods, more than one */
     bool is_leaving;  /* evicted or deleted: its pods are looked at one by one */
@@ -83,7 +84,7 @@ struct queue_numbers { /* of one ClusterQueue, for metrics */
 struct admission { /* the controller's state */
     struct admit *engine;
     struct map *gangs;   /* key to struct crew */
-    struct map *by_uid;  /* UID of an owner, or of a Job of a JobSet, to the key of the gang */
+    struct map *by_uid;  /* UID of an owner, or of a Job of a JobSet, to its gang */
     struct map *numbers; /* name of a ClusterQueue to struct queue_numbers */
 };
 

@@ -126,6 +126,13 @@ static int set_end(const struct gang_look *look, struct str *message)
     return completed ? 1 : failed ? -1 : 0;
 }
 
+/* A Job that was not told to stop yet may be about to make pods. */
+static bool may_make_pods(const struct obj *job)
+{
+    return job->meta.deleted == 0 && !yyjson_get_bool(json_at(job->root, "spec.suspend")) &&
+           !condition_is(job, "Complete", "True") && !condition_is(job, "Failed", "True");
+}
+
 static bool set_has_pods(struct gang_look *look, bool kill)
 {
     bool any = false;
@@ -133,17 +140,32 @@ static bool set_has_pods(struct gang_look *look, bool kill)
     struct obj *job = cache_owned_first(look->cache, uid);
     for (; job != NULL && (!any || kill); job = cache_owned_next(look->cache, uid, job)) {
         if (job->kind == &KIND_JOB)
-            any |= pods_live(look, job->meta.uid, kill);
+            any |= pods_live(look, job->meta.uid, kill) || (!kill && may_make_pods(job));
     }
     return any;
 }
 
+/* A restart may make Jobs anew that have succeeded, and they need their quota again. While one is
+ * under way the counts are still those from before it. */
+static bool may_restart(const struct gang_look *look)
+{
+    yyjson_val *policy = yyjson_obj_get(spec_of(look), "failurePolicy");
+    return condition_is(look->owner, "RestartingJobSet", "True") ||
+           yyjson_arr_size(yyjson_obj_get(policy, "rules")) > 0 ||
+           json_int_at(policy, "maxRestarts", 0) >
+               json_int_at(look->owner->root, "status.restartsCountTowardsMax", 0);
+}
+
+/* Never less than before: that is given away. */
 static int64_t set_reclaimable(const struct gang_look *look, yyjson_val *pod_set)
 {
     const char *name = json_str_at(pod_set, "name");
     yyjson_val *job = named(yyjson_obj_get(spec_of(look), "replicatedJobs"), name);
     yyjson_val *status = named(json_at(look->owner->root, "status.replicatedJobsStatus"), name);
-    return json_int_at(status, "succeeded", 0) * pods_of_one(job);
+    yyjson_val *given = named(json_at(look->workload->root, "status.reclaimablePods"), name);
+    int64_t before = json_int_at(given, "count", 0);
+    int64_t now = may_restart(look) ? 0 : json_int_at(status, "succeeded", 0) * pods_of_one(job);
+    return now > before ? now : before;
 }
 
 const struct owner_ops OWNER_JOBSET = {

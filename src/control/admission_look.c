@@ -253,6 +253,25 @@ static void leave(struct gang_look *look)
     gang_draft_end(&draft);
 }
 
+/* The Workload is deleted. Its owner, if it is there and goes on, will have another one made for
+ * it, and waits for that as it was written. */
+static void go(struct gang_look *look)
+{
+    scoped_str ended = {0};
+    bool is_left = look->owner != NULL && look->owner->meta.deleted == 0 &&
+                   has_quota(look->workload) && look->ops->end(look, &ended) == 0;
+    look->gang->is_leaving = true;
+    if (is_left && look->ops->is_running(look)) {
+        look->ops->stop(look);
+        return;
+    }
+    if (!is_empty(look, look->workload->meta.deleted))
+        return;
+    if (is_left && obj_has_finalizer(look->workload, GANG_FINALIZER))
+        look->ops->restore(look);
+    let_go(look);
+}
+
 /* ---- readiness ---- */
 
 static const char *ready_reason(bool is_ready, yyjson_val *before)
@@ -310,12 +329,28 @@ static void put_reclaimable(struct gang_look *look, struct gang_draft *draft)
 
 /* ---- the whole of it ---- */
 
+static time_ms ended_at(const struct obj *owner)
+{
+    static const char *const ENDS[] = {"Completed", "Complete", "Failed"};
+    for (size_t i = 0; i < ARRAY_LEN(ENDS); i++) {
+        if (condition_is(owner, ENDS[i], "True"))
+            return condition_time(owner, ENDS[i]);
+    }
+    return 0;
+}
+
+/* A JobSet has ended when its policy says so, with Jobs that still run: their pods keep the quota
+ * until they are gone. */
 static bool finish(struct gang_look *look)
 {
     scoped_str message = {0};
     int end = look->ops != NULL ? look->ops->end(look, &message) : 0;
     if (end == 0)
         return false;
+    look->gang->is_leaving = true;
+    if (look->owner != NULL && has_quota(look->workload) && !is_empty(look, ended_at(look->owner)))
+        return true;
+    look->gang->is_leaving = false;
     struct gang_draft draft = gang_draft_begin(look);
     gang_draft_condition(&draft, "Finished", "True", end > 0 ? "Succeeded" : "Failed",
                          str_text(&message));
@@ -379,9 +414,7 @@ void look_at_gang(struct gang_look *look)
         return;
     }
     if (look->workload->meta.deleted != 0) {
-        look->gang->is_leaving = true;
-        if (is_empty(look, look->workload->meta.deleted))
-            let_go(look);
+        go(look);
         return;
     }
     if (decide_settle(look))

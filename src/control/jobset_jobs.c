@@ -258,18 +258,47 @@ void look_resize_jobs(struct set_look *look)
     }
 }
 
-/* Where pods may run can have changed while there were none. */
-static void add_placement(const struct set_look *look, yyjson_mut_doc *doc, size_t role)
+/* What a merge patch needs to make the one of the other, where it has something else. */
+static yyjson_mut_val *merge_into(yyjson_mut_doc *doc, yyjson_val *wanted, yyjson_val *is)
 {
-    static const char *const PLACES[] = {"metadata.labels", "metadata.annotations",
-                                         "spec.nodeSelector", "spec.tolerations",
+    if (wanted == NULL)
+        return yyjson_mut_null(doc);
+    yyjson_mut_val *patch = yyjson_val_mut_copy(doc, wanted);
+    size_t i, n;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(yyjson_is_obj(wanted) ? is : NULL, i, n, key, value)
+    {
+        const char *name = yyjson_get_str(key);
+        (void)value;
+        if (yyjson_obj_get(wanted, name) == NULL)
+            json_mut_put(doc, patch, name, yyjson_mut_null(doc));
+    }
+    return patch;
+}
+
+/* Where pods may run can have changed while there were none. Labels and annotations are only added:
+ * Jobs have more of them than the JobSet says. */
+static void add_placement(const struct set_look *look, yyjson_mut_doc *doc,
+                          const struct set_job *job)
+{
+    static const char *const TAGS[] = {"metadata.labels", "metadata.annotations"};
+    static const char *const PLACES[] = {"spec.nodeSelector", "spec.tolerations",
                                          "spec.schedulingGates"};
-    yyjson_val *pods = json_at(template_of(look, role), "spec.template");
-    for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
-        yyjson_val *part = json_at(pods, PLACES[i]);
-        scoped_free char *path = mem_printf("spec.template.%s", PLACES[i]);
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+    yyjson_val *wanted = json_at(template_of(look, job->role), "spec.template");
+    const struct obj *known = cache_by_uid(control_world(look->control)->cache, job->uid);
+    yyjson_val *is = known != NULL ? json_at(known->root, "spec.template") : NULL;
+    for (size_t i = 0; i < ARRAY_LEN(TAGS); i++) {
+        yyjson_val *part = json_at(wanted, TAGS[i]);
+        scoped_free char *path = mem_printf("spec.template.%s", TAGS[i]);
         if (part != NULL)
-            json_mut_set(doc, yyjson_mut_doc_get_root(doc), path, yyjson_val_mut_copy(doc, part));
+            json_mut_set(doc, root, path, yyjson_val_mut_copy(doc, part));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+        yyjson_val *part = json_at(wanted, PLACES[i]), *had = json_at(is, PLACES[i]);
+        scoped_free char *path = mem_printf("spec.template.%s", PLACES[i]);
+        if (part != NULL || had != NULL)
+            json_mut_set(doc, root, path, merge_into(doc, part, had));
     }
 }
 
@@ -301,7 +330,7 @@ void look_suspend_jobs(struct set_look *look)
         json_mut_set(doc, yyjson_mut_doc_get_root(doc), "spec.suspend",
                      yyjson_mut_bool(doc, look->is_suspended));
         if (!look->is_suspended)
-            add_placement(look, doc, job->role);
+            add_placement(look, doc, job);
         patch_job(look, job, doc);
         count++;
     }
