@@ -81,6 +81,27 @@ def restart_in_place(_):
 
 
 @cases
+def jobset_in_queue(_):
+    tale = Tale("jobset-in-queue")
+    ready = tale.find(kind="Workload", name="jobset-train", type="Condition", condition="PodsReady")
+    equal([(line["ms"], line["reason"]) for line in ready][:4],
+          [(0, "WaitForStart"), (10000, "Started"), (5 * MINUTE, "WaitForRecovery"),
+           (5 * MINUTE + 10000, "Recovered")], "one restart in place")
+    lost = 10 * MINUTE + 40000
+    equal(tale.evicted("jobset-train", "PodsReadyTimeout")[0], lost + 2 * MINUTE, "no recovery")
+    equal(tale.admitted("job-small"), [lost + 2 * MINUTE], "the other gang has its turn")
+    equal(len(tale.evicted("jobset-train", "PodsReadyTimeout")), 2, "evictions")
+    equal(tale.evicted("jobset-train", "Deactivated"), [45 * MINUTE], "switched off")
+    equal(tale.admitted("jobset-train")[-1], 50 * MINUTE, "and on")
+    placed = {line["value"] for line in tale.find(kind="Pod", type="Field", path="spec.nodeName")
+              if line["name"].startswith("train")}
+    equal(placed, {"node-0", "node-1"}, "only on nodes of its flavor")
+    status = tale.object("JobSet", "train")["status"]
+    equal((status["terminalState"], status["inPlaceRestarts"], status["restartsCountTowardsMax"]),
+          ("Completed", 1, 1), "restarts")
+
+
+@cases
 def deadlock(_):
     tale = Tale("deadlock")
     equal(tale.admitted("jobset-one") + tale.admitted("jobset-two"), [0, 0], "both are admitted")

@@ -69,9 +69,10 @@ static void describe(const struct obj *obj, struct str *out)
         mem_free(words.items[i]);
     }
     vec_done(&words);
-    str_addf(out, " succeeded=%lld requeued=%lld\n",
+    str_addf(out, " succeeded=%lld requeued=%lld charged=%lld\n",
              (long long)json_int_at(obj->root, "status.succeeded", 0),
-             (long long)json_int_at(obj->root, "status.requeueState.count", 0));
+             (long long)json_int_at(obj->root, "status.requeueState.count", 0),
+             (long long)json_int_at(obj->root, "status.restartsCountTowardsMax", 0));
 }
 
 static void look_at_end(struct rehearsal *rehearsal, struct tale *tale)
