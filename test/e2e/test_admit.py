@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs of real processes in a queue: two that together are more than the machine bears, one that
-does not recover, one that never gets ready, and a server that is killed in between."""
+does not recover, one that never gets ready, a JobSet, and a server that is killed in between."""
 
 import contextlib
 import json
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from muster_test import SOURCE, Cases, equal, fail, kubectl_path, muster_path
-from pods import node, wait_until
+from pods import alive, node, wait_until
 
 cases = Cases()
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -183,6 +183,79 @@ def one_that_is_never_ready_is_deactivated_and_comes_back(world):
         kubectl(n, "patch", "workload", "job-a", "--type=merge", "-p", '{"spec":{"active":true}}')
         wait_for(n, "job-a", "Requeued", "True/Reactivated")
         wait_for(n, "job-a", "Admitted", "True/Admitted")
+
+
+JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def make_jobset(n, folder):
+    """Two members that write down who they are in each epoch, are ready when there is a file
+    `ready`, and end well when there is one called `done`."""
+    script = (f"echo $$$$ > {folder}/new.$$$$; "
+              f"mv {folder}/new.$$$$ {folder}/pid.$JOB_COMPLETION_INDEX.$MUSTER_EPOCH; "
+              f"until test -e {folder}/done; do sleep 0.1; done")
+    n.api.ok("POST", JOBSETS, {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {"name": "s", "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
+        "spec": {"failurePolicy": {"maxRestarts": 1, "restartStrategy": "InPlaceRestart"},
+                 "replicatedJobs": [{"name": "w", "replicas": 1, "template": {"spec": {
+                     "completions": 2, "parallelism": 2, "completionMode": "Indexed",
+                     "backoffLimit": 2147483647, "podReplacementPolicy": "Failed",
+                     "template": {"spec": {
+                         "restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 1,
+                         "containers": [
+                             {"name": "c", "command": ["sh", "-c", script],
+                              "readinessProbe": {"exec": {"command": ["test", "-e",
+                                                                      f"{folder}/ready"]},
+                                                 "periodSeconds": 1, "failureThreshold": 1}}]}}}}}]}})
+
+
+def members(folder, epoch):
+    paths = [folder / f"pid.{index}.{epoch}" for index in (0, 1)]
+    wait_until(lambda: all(path.exists() for path in paths), f"members of epoch {epoch}")
+    return [int(path.read_text()) for path in paths]
+
+
+def used_restarts(n):
+    return n.api.get(f"{JOBSETS}/s")["status"].get("restartsCountTowardsMax", 0)
+
+
+@cases
+def a_jobset_restarts_in_place_is_evicted_and_comes_back(world):
+    with server(world, config(world, enable=True, timeout="50s", recoveryTimeout="10s",
+                              requeuingStrategy={"backoffBaseSeconds": 5})) as n:
+        folder = n.folder / "members"
+        folder.mkdir()
+        ready = folder / "ready"
+        ready.touch()
+        make_queue(n)
+        make_jobset(n, folder)
+        wait_for(n, "jobset-s", "PodsReady", "True/Started")
+        # A member dies: all start again where they are, and nothing is evicted.
+        pods = sorted(p["metadata"]["uid"] for p in n.api.get(PODS)["items"])
+        os.kill(members(folder, 1)[0], 9)
+        second = members(folder, 2)
+        wait_for(n, "jobset-s", "PodsReady", "True/Recovered")
+        equal(sorted(p["metadata"]["uid"] for p in n.api.get(PODS)["items"]), pods, "pods")
+        equal(used_restarts(n), 1, "a death is charged")
+        # They are not ready for too long: the quota is free when the last has ended.
+        ready.unlink()
+        wait_for(n, "jobset-s", "QuotaReserved", "False/PendingEvaluation")
+        equal([alive(pid) for pid in second], [False, False], "members without quota")
+        equal(n.api.get(PODS)["items"], [], "pods")
+        n.restart()
+        ready.touch()
+        third = members(folder, 3)
+        wait_for(n, "jobset-s", "PodsReady", "True/Started")
+        kubectl(n, "patch", "workload", "jobset-s", "--type=merge", "-p", '{"spec":{"active":false}}')
+        wait_for(n, "jobset-s", "QuotaReserved", "False/Deactivated")
+        equal([alive(pid) for pid in third], [False, False], "members of one that is switched off")
+        kubectl(n, "patch", "workload", "jobset-s", "--type=merge", "-p", '{"spec":{"active":true}}')
+        members(folder, 4)
+        (folder / "done").touch()
+        wait_for(n, "jobset-s", "Finished", "True/Succeeded")
+        equal(used_restarts(n), 1, "being evicted is not charged")
 
 
 @contextlib.contextmanager
