@@ -508,6 +508,26 @@ static void test_a_flavor_in_its_pause_is_waited_for(void **state)
     kit_close(&kit);
 }
 
+/* One that waits for its victim to go takes the flavor whose pause is over before that. */
+static void test_a_preemptor_takes_a_flavor_after_its_pause(void **state)
+{
+    struct kit kit;
+    (void)state;
+    open_waiting(&kit, "one:cpu=1 two:cpu=1");
+    kit_queue(&kit, "q", NULL, "one:cpu=1 two:cpu=1",
+              &(struct admit_queue){.preemption.within = WITHIN_LOWER});
+    kit_runs(&kit, "r", "q", 0, "1*cpu=1", "two");
+    kit_job(&kit, "w", "q", 1, "1*cpu=1");
+    kit_pass(&kit, 5 * MINUTE);
+    KIT_EXPECT(&kit, "admit w one, evict w PodsReadyTimeout/WaitForStart 1 +60");
+    kit.keeps_pods = true;
+    kit_pass(&kit, 66 * SECOND);
+    KIT_EXPECT(&kit, "release w BackoffFinished, preempt r by w");
+    kit_pass(&kit, 66 * SECOND);
+    KIT_EXPECT(&kit, "admit w one");
+    kit_close(&kit);
+}
+
 static void test_limit_by_time(void **state)
 {
     struct kit kit;
@@ -567,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_a_flavor_that_failed_is_not_the_next),
         cmocka_unit_test(test_a_flavor_without_alternative_is_tried_again),
         cmocka_unit_test(test_a_flavor_in_its_pause_is_waited_for),
+        cmocka_unit_test(test_a_preemptor_takes_a_flavor_after_its_pause),
         cmocka_unit_test(test_limit_by_time),
         cmocka_unit_test(test_49_50_deactivated_by_its_user),
     };
