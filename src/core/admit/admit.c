@@ -207,6 +207,13 @@ static void claim_now(struct admit *admit, const struct attempt *attempt, time_m
     due_arm(admit, wl, now);
 }
 
+static void note_uses(struct shape *shape, const struct attempt *attempt)
+{
+    vec_clear(&shape->uses);
+    for (size_t i = 0; i < attempt->uses.len; i++)
+        vec_push(&shape->uses, attempt->uses.items[i]);
+}
+
 static void try_head(struct admit *admit, struct queue *queue, time_ms now)
 {
     struct attempt *attempt = &admit->attempt;
@@ -222,10 +229,14 @@ static void try_head(struct admit *admit, struct queue *queue, time_ms now)
     if (attempt->mode < MODE_PREEMPT) {
         shape_park(admit, shape, attempt);
     } else if (attempt->mode == MODE_FIT && scope_blocks(admit, attempt, &scope, &flavor)) {
+        note_uses(shape, attempt);
         shape->level = attempt->level;
         shape_set_aside(admit, shape, scope, flavor);
     } else if (attempt->level > shape->level) {
+        note_uses(shape, attempt);
         shape_relevel(admit, shape, attempt->level);
+        shape->lacks_quota = false; /* it only waits for its turn */
+        reserve_refresh(admit, queue);
     } else {
         if (drops)
             drop_later_claims(admit, attempt->wl, now);

@@ -210,6 +210,7 @@ struct shape {
     bool lacks_quota; /* when last tried; holds while it is tried again, so that what it keeps from
                          others does not come and go */
     take_vec wants;   /* of its queue's own quota: what it keeps from borrowers then */
+    take_vec uses;    /* what it would use, when it was last found to fit by borrowing */
     bool is_reserved; /* fits, but only with what others keep for their heads */
     bool is_touched;  /* parked in this step */
 };

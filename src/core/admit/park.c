@@ -236,6 +236,12 @@ static bool has_choice(const struct queue *queue)
     return false;
 }
 
+/* May it come to borrow less when others take more? By another flavor, or by being smaller. */
+static bool can_vary(const struct shape *shape)
+{
+    return shape->spec->spare > 0 || has_choice(shape->queue);
+}
+
 static void park_as(struct admit *admit, struct shape *shape, enum shape_state state)
 {
     struct queue *queue = shape->queue;
@@ -281,7 +287,7 @@ void shape_set_aside(struct admit *admit, struct shape *shape, struct scope *sco
     park_as(admit, shape, SHAPE_ASIDE);
     /* While it waits it may come to lack quota: its queue would keep it for it, or it would
      * preempt, which nobody has to wait with. */
-    bool may_move = shape->level > 0 && has_choice(queue);
+    bool may_move = shape->level > 0 && can_vary(shape);
     if (shape->wants.len > 0 || flavor || may_move || may_preempt(queue))
         list_add(&queue->tree->more, shape, &shape->more_slot);
     if (shape->level > 0)
@@ -349,13 +355,15 @@ void shape_wake(struct admit *admit, struct shape *shape)
 }
 
 /* Its place among the heads, by how much it would borrow. That only grows with what others take,
- * except that it may have to go to another flavor then, and borrow less there. */
+ * except that it may have to go to another flavor then, or to be smaller, and borrow less. Or it
+ * does not fit any more before it is its turn: then it keeps quota from others, and those behind it
+ * in its queue, who may borrow less, are next. */
 void shape_relevel(struct admit *admit, struct shape *shape, uint32_t level)
 {
     struct queue *queue = shape->queue;
     pq_remove(&admit->heads, queue);
     shape->level = level;
-    if (level > 0 && has_choice(queue))
+    if (level > 0)
         list_add(&queue->tree->leveled, shape, &shape->leveled_slot);
     queue_rehead(admit, queue);
 }
@@ -366,13 +374,31 @@ static void unlevel(struct shape *shape)
                 offsetof(struct shape, leveled_slot));
 }
 
+static bool still_fits(const struct shape *shape)
+{
+    if (can_vary(shape))
+        return false;
+    for (size_t i = 0; i < shape->uses.len; i++) {
+        if (shape->uses.items[i].amount > quota_available(shape->uses.items[i].cell))
+            return false;
+    }
+    return true;
+}
+
+/* Who fits beside all that is kept need not be tried again: a look at its cells is enough. */
 static void level_anew(struct admit *admit, struct tree *tree)
 {
-    while (tree->leveled.len > 0) {
-        struct shape *shape = *vec_last(&tree->leveled);
+    for (size_t i = 0; i < tree->reservers.len; i++)
+        reserve_put(tree->reservers.items[i], true);
+    for (size_t i = tree->leveled.len; i-- > 0;) {
+        struct shape *shape = tree->leveled.items[i];
+        if (still_fits(shape))
+            continue;
         unlevel(shape);
         shape_relevel(admit, shape, 0);
     }
+    for (size_t i = tree->reservers.len; i-- > 0;)
+        reserve_put(tree->reservers.items[i], false);
 }
 
 /* ---- changes ---- */

@@ -109,6 +109,7 @@ static void shape_free(struct admit *admit, struct shape *shape)
     map_del(queue->shapes, shape->key);
     pq_done(&shape->wls);
     vec_done(&shape->wants);
+    vec_done(&shape->uses);
     mem_free(shape->key);
     mem_free(shape);
 }

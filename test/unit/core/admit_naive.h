@@ -19,6 +19,7 @@ typedef int64_t n_amounts[N_FLAVORS][N_RESOURCES];
 struct n_node {
     bool exists, is_queue;
     int parent; /* -1: none */
+    int n_flavors;
     struct admit_quota quota[N_FLAVORS][N_RESOURCES];
     struct admit_queue rules;
 };
@@ -410,7 +411,7 @@ static void n_try_flavor(struct naive *n, struct n_try *t, size_t set, int f, in
 
 static bool n_can_avoid(const struct naive *n, const struct n_try *t, size_t set)
 {
-    for (int f = 0; f < N_FLAVORS; f++) {
+    for (int f = 0; f < n->nodes[t->wl->queue].n_flavors; f++) {
         bool can = !n_is_unfit(t->wl, set, f) && !n_is_avoided(n, t->wl, f);
         for (int r = 0; r < N_RESOURCES; r++)
             can = can && t->wl->needs[set][r] * t->wl->facts.pod_sets[set].count <=
@@ -426,7 +427,9 @@ static bool n_assign_set(struct naive *n, struct n_try *t, size_t set)
     const struct admit_queue *rules = &n->nodes[t->wl->queue].rules;
     int best = -1, best_mode = 0, best_level = 0;
     bool avoids = n_can_avoid(n, t, set);
-    for (int f = 0; f < N_FLAVORS; f++) {
+    if (t->wl->needs[set][0] + t->wl->needs[set][1] == 0)
+        return true; /* who needs nothing needs no flavor */
+    for (int f = 0; f < n->nodes[t->wl->queue].n_flavors; f++) {
         int mode, level;
         if (n_is_unfit(t->wl, set, f) || (avoids && n_is_avoided(n, t->wl, f)))
             continue;
@@ -487,7 +490,7 @@ static bool n_keeps(struct naive *n, int queue, const struct n_wl *before, n_amo
         if (n->wls[i].is_claiming && n->wls[i].queue == queue)
             return false;
     }
-    for (int f = 0; f < N_FLAVORS; f++) {
+    for (int f = 0; f < node->n_flavors; f++) {
         bool holds = !n_is_unfit(first, 0, f);
         for (int r = 0; r < N_RESOURCES; r++)
             holds = holds && first->needs[0][r] * first->facts.pod_sets[0].count <=

@@ -277,6 +277,28 @@ static void test_65_quota_of_a_blocked_head_is_not_lent(void **state)
     }
 }
 
+/* a waited and kept quota; now it fits, and x, which borrows too, is still the first of its queue:
+ * y, which does not, is not tried before a. */
+static void test_a_head_that_fits_keeps_nothing(void **state)
+{
+    struct kit kit;
+    (void)state;
+    kit_open(&kit);
+    kit_queue(&kit, "qa", "all", "one:cpu=3", NULL);
+    kit_queue(&kit, "qb", "all", "one:cpu=4", NULL);
+    kit_runs(&kit, "ra", "qa", 0, "1*cpu=1", "one");
+    kit_runs(&kit, "rb", "qb", 0, "1*cpu=2", "one");
+    kit_runs(&kit, "rc", "qb", 0, "1*cpu=3", "one");
+    kit_job(&kit, "a", "qa", 1, "1*cpu=3");
+    kit_job(&kit, "x", "qb", 0, "1*cpu=3");
+    kit.now++;
+    kit_job(&kit, "y", "qb", 0, "1*cpu=2");
+    KIT_EXPECT(&kit, "");
+    kit_finish(&kit, "rc");
+    KIT_EXPECT(&kit, "admit a one");
+    kit_close(&kit);
+}
+
 static void test_stop_policies(void **state)
 {
     struct kit kit;
@@ -379,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_limits_of_borrowing_and_lending),
         cmocka_unit_test(test_cohorts_are_trees),
         cmocka_unit_test(test_65_quota_of_a_blocked_head_is_not_lent),
+        cmocka_unit_test(test_a_head_that_fits_keeps_nothing),
         cmocka_unit_test(test_stop_policies),
         cmocka_unit_test(test_failed_writes_are_taken_back),
         cmocka_unit_test(test_counts_of_queues),

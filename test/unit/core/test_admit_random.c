@@ -34,6 +34,8 @@ static void random_quota(struct world *w, struct n_node *node, int64_t most)
         for (int r = 0; r < N_RESOURCES; r++) {
             struct admit_quota *quota = &node->quota[f][r];
             quota->nominal = pick(w, most) * 1000;
+            if (node->is_queue && f >= node->n_flavors)
+                quota->nominal = 0;
             quota->borrowing =
                 node->parent >= 0 && often(w, 3) ? pick(w, 3) * 1000 : ADMIT_NO_LIMIT;
             quota->lending = node->parent >= 0 && often(w, 3) ? pick(w, 3) * 1000 : ADMIT_NO_LIMIT;
@@ -46,7 +48,8 @@ static void put_queue(struct world *w, int i)
     struct n_node *node = &w->naive.nodes[N_COHORTS + i];
     struct admit_quota quotas[N_FLAVORS * N_RESOURCES];
     memcpy(quotas, node->quota, sizeof(quotas));
-    struct admit_group group = {RESOURCE_NAMES, N_RESOURCES, FLAVOR_NAMES, N_FLAVORS, quotas};
+    struct admit_group group = {RESOURCE_NAMES, N_RESOURCES, FLAVOR_NAMES, (size_t)node->n_flavors,
+                                quotas};
     struct admit_queue queue = node->rules;
     queue.name = QUEUE_NAMES[i];
     queue.cohort = node->parent >= 0 ? COHORT_NAMES[node->parent] : NULL;
@@ -98,6 +101,7 @@ static void make_nodes(struct world *w)
         struct n_node *node = &n->nodes[N_COHORTS + i];
         int cohort = is_deep ? (int)pick(w, 2) : 0;
         *node = (struct n_node){.exists = true, .is_queue = true};
+        node->n_flavors = w->seed % 4 == 3 ? 1 : N_FLAVORS;
         node->parent = often(w, 8) ? cohort : -1;
         node->rules = random_rules(w);
         random_quota(w, node, 5);
