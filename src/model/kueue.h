@@ -41,7 +41,7 @@ void workload_check(struct check *c, yyjson_mut_val *root, yyjson_mut_val *old);
 #define KUEUE_KIND_FIELDS(spec_type, status_type, status_doc)                                      \
     FIELDS_TYPE_META, FIELD_METADATA,                                                              \
         {"spec", F_OBJECT, ONE, .of = &(spec_type), .doc = "What is wanted."},                     \
-        {"status", F_OBJECT, ONE, .of = &(status_type), .doc = status_doc},                        \
+        {"status", F_OBJECT, ONE, .of = &(status_type), .doc = (status_doc)},                      \
     {                                                                                              \
         0                                                                                          \
     }
