@@ -40,7 +40,7 @@ static long call(long number, long a, long b, long c)
 
 __attribute__((noreturn, used)) static void begin(const long *stack)
 {
-    struct timespec now = {0};
+    struct timespec now; /* not set to zero here: compilers may call memset() for that */
     long fd = stack[0] > 1 ? call(SYS_open, stack[2], O_WRONLY | O_APPEND, 0) : -1;
     (void)call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0);
     struct record record = {call(SYS_getpid, 0, 0, 0),
