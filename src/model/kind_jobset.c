@@ -3,6 +3,7 @@
 #include "model/jobset.h"
 #include "model/kind.h"
 #include "model/kueue.h"
+#include <inttypes.h>
 
 // clang-format off
 static const struct field JOBSET_FIELDS[] = {
@@ -63,9 +64,8 @@ static void cell_completed(yyjson_val *root, time_ms now, struct str *out)
 static void cell_restarts(yyjson_val *root, time_ms now, struct str *out)
 {
     (void)now;
-    cell_textf(out, "%lld",
-               (long long)(json_int_at(root, "status.restarts", 0) +
-                           json_int_at(root, "status.inPlaceRestarts", 0)));
+    int64_t anew = json_int_at(root, "status.restarts", 0);
+    cell_textf(out, "%" PRId64, anew + json_int_at(root, "status.inPlaceRestarts", 0));
 }
 
 // clang-format off

@@ -119,8 +119,8 @@ static const char *evict_message(enum admit_evicted reason, const char *cause)
 {
     static const char *const texts[EVICTED_REASONS] = {
         [EVICTED_READY_TIMEOUT] = "Exceeded the time to get ready",
-        [EVICTED_LIMIT] = "Deactivated: it did not get ready within the limit of retries. Set "
-                          "spec.active to true to queue it again",
+        [EVICTED_LIMIT] = ("Deactivated: it did not get ready within the limit of retries. Set "
+                           "spec.active to true to queue it again"),
         [EVICTED_INACTIVE] = "The workload is deactivated",
         [EVICTED_QUEUE_STOPPED] = "The ClusterQueue is stopped",
         [EVICTED_LOCAL_STOPPED] = "The LocalQueue is stopped",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Answers for people. Nothing here is kept up to date: it is worked out when somebody asks. */
 #include "core/admit/admit_internal.h"
+#include <assert.h>
 
 /* ---- what is missing ---- */
 
@@ -163,6 +164,7 @@ static const char *held_message(struct admit *admit, const struct wl *wl, const 
         *ret_hint = "create that LocalQueue, or name another in spec.queueName";
         return arena_printf(&admit->view, "LocalQueue %s does not exist", local->key);
     }
+    assert(local->queue); /* one that does not exist is there as well, inactive */
     if (local->is_refused) {
         *ret_hint = "let the ClusterQueue's namespaceSelector match, or use another queue";
         return arena_printf(&admit->view, "ClusterQueue %s does not serve this namespace",
@@ -231,6 +233,7 @@ static void find_victims(const struct wl *wl, struct admit_view *view)
 static void find_position(const struct admit *admit, const struct wl *wl, struct admit_view *view)
 {
     const struct queue *queue = wl->local->queue;
+    assert(queue); /* who has a place waits in one */
     const struct wl *first = NULL;
     view->position = 1;
     for (size_t i = 0; i < queue->locals.len; i++) {
