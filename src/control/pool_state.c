@@ -324,8 +324,10 @@ static void read_all(struct control *control, struct pool *pool)
     (void)map_each(((struct pools *)control_state(control))->nodes, know_node, pool);
     const struct obj *pod = set != NULL ? cache_owned_first(cache, set->meta.uid) : NULL;
     for (; pod != NULL; pod = cache_owned_next(cache, set->meta.uid, pod)) {
-        if (pod->kind == &KIND_POD)
-            (void)pool_put_pod(pool, pod);
+        if (pod->kind != &KIND_POD)
+            continue;
+        (void)pool_put_pod(pool, pod);
+        pool_add_key(control, 'm', pool->ns, pod->meta.name); /* also who has nothing is told so */
     }
 }
 

@@ -97,7 +97,7 @@ def is_complete(job):
 
 @cases
 def two_gangs_are_done_one_after_the_other(world):
-    with server(world, str(SOURCE / "examples" / "two-gangs-wait.yaml")) as n:
+    with server(world, str(SOURCE / "examples" / "two-gangs" / "wait.yaml")) as n:
         two_gangs(n)
         for name in ("red", "blue"):
             n.api.wait_for(JOBS, lambda j: j["metadata"]["name"] == name and is_complete(j))
@@ -115,7 +115,7 @@ def at(workload, kind):
 
 @cases
 def without_waiting_they_wait_for_each_other(world):
-    with server(world, str(SOURCE / "examples" / "two-gangs-nowait.yaml")) as n:
+    with server(world, str(SOURCE / "examples" / "two-gangs" / "nowait.yaml")) as n:
         two_gangs(n)
 
         def holds(gang):
@@ -131,7 +131,7 @@ def without_waiting_they_wait_for_each_other(world):
 
 @cases
 def a_server_that_is_killed_goes_on(world):
-    with server(world, str(SOURCE / "examples" / "two-gangs-wait.yaml")) as n:
+    with server(world, str(SOURCE / "examples" / "two-gangs" / "wait.yaml")) as n:
         two_gangs(n)
         first = n.api.wait_for(WORKLOADS, lambda w: condition(w, "Admitted") == "True/Admitted")
         path = f"{WORKLOADS}/{first['metadata']['name']}"

@@ -480,8 +480,8 @@ static const struct scene WORDS[] = {
      {{0}},
      2,
      "",
-     "error: nodes cannot be explained; these can: pods, jobs, jobsets\nhint: see 'muster help "
-     "why'\n"},
+     "error: nodes cannot be explained; these can: pods, jobs, jobsets, workloads\nhint: see "
+     "'muster help why'\n"},
     {"all of them", {"why", "pods"}, {{0}}, 2, "", NULL},
     {"two of them", {"why", "pod/a", "pod/b"}, {{0}}, 2, "", NULL},
     {"a timeline",
