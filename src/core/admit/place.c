@@ -272,7 +272,7 @@ static void settle_waiting(struct admit *admit, struct wl *wl, enum admit_state 
     count_pending(admit, wl, is_counted ? wl->local->queue : NULL);
     if (is_queued && !wl->is_claiming)
         shape_join(admit, wl, now);
-    else if (is_queued && wl->failed.len > 0) /* a flavor's pause may be over: it may fit there */
+    else if (wl->pending_in && is_queued && wl->failed.len > 0) /* a flavor's pause may be over */
         admit->is_claims_dirty = wl->pending_in->tree->is_claims_dirty = true;
     if (state == STATE_HELD)
         wl_tell(admit, wl);
