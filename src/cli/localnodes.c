@@ -41,6 +41,7 @@ static void usage_node(void *arg, const char *name, usage_fn *each, void *each_a
     }
 }
 
+/* Given by the port. NOLINTNEXTLINE(readability-function-size) */
 static int logs_open(void *arg, const struct log_ask *ask, log_take_fn *take, void *take_arg,
                      void **ret_reader, struct err *err)
 {

@@ -107,15 +107,16 @@ static struct nodes_item item_of(const char *name, yyjson_mut_val *labels, yyjso
     return item;
 }
 
-static int add(const struct manifest *manifest, size_t doc, yyjson_mut_val *at,
-               struct nodes_item item, struct nodes_file *nodes, struct err *err)
+/* Whether the node that was added last, at this place, may be there. */
+static int check_last(const struct manifest *manifest, size_t doc, yyjson_mut_val *at,
+                      const struct nodes_file *nodes, struct err *err)
 {
     scoped_free char *twice = NULL;
-    for (size_t i = 0; i < nodes->list.len; i++) {
-        if (str_eq(nodes->list.items[i].name, item.name))
-            twice = mem_printf("there are two nodes called %s", item.name);
+    const char *name = nodes->list.items[nodes->list.len - 1].name;
+    for (size_t i = 0; twice == NULL && i + 1 < nodes->list.len; i++) {
+        if (str_eq(nodes->list.items[i].name, name))
+            twice = mem_printf("there are two nodes called %s", name);
     }
-    vec_push(&nodes->list, item);
     if (twice == NULL && nodes->list.len > NODES_MAX)
         twice = mem_printf("more than %d nodes on one machine", NODES_MAX);
     return twice != NULL ? fail_at(manifest, doc, at, twice, err) : 0;
@@ -135,10 +136,9 @@ static int add_list(const struct manifest *manifest, size_t doc, struct nodes_fi
             scoped_free char *name =
                 count < 0 ? mem_strdup(json_mut_str_at(node, "name"))
                           : mem_printf("%s-%" PRId64, json_mut_str_at(node, "name"), k);
-            r = add(manifest, doc, node,
-                    item_of(name, yyjson_mut_obj_get(node, "labels"),
-                            yyjson_mut_obj_get(node, "capacity")),
-                    nodes, err);
+            vec_push(&nodes->list, item_of(name, yyjson_mut_obj_get(node, "labels"),
+                                           yyjson_mut_obj_get(node, "capacity")));
+            r = check_last(manifest, doc, node, nodes, err);
         }
     }
     return r;
@@ -157,10 +157,9 @@ static int add_object(const struct manifest *manifest, size_t doc, struct nodes_
     const char *name = json_mut_str_at(root, "metadata.name");
     if (name == NULL)
         return fail_at(manifest, doc, root, "metadata.name: Required value", err);
-    return add(
-        manifest, doc, root,
-        item_of(name, json_mut_at(root, "metadata.labels"), json_mut_at(root, "status.capacity")),
-        nodes, err);
+    vec_push(&nodes->list, item_of(name, json_mut_at(root, "metadata.labels"),
+                                   json_mut_at(root, "status.capacity")));
+    return check_last(manifest, doc, root, nodes, err);
 }
 
 static int read_all(const struct manifest *manifest, struct nodes_file *nodes, struct err *err)

@@ -46,7 +46,7 @@ int verb_backup(struct cli *cli, int argc, char **argv)
     (void)argc;
     scoped_str path = {0};
     struct err err = {0};
-    struct backup_report report;
+    struct backup_report report = {0};
     int r = store_path(cli, &path, &err);
     if (r == 0 && !file_exists(str_text(&path))) {
         (void)err_set(&err, -ENOENT, "there is no store '%s'", str_text(&path));
@@ -65,7 +65,7 @@ int verb_restore(struct cli *cli, int argc, char **argv)
     (void)argc;
     scoped_str path = {0}, kept = {0};
     struct err err = {0};
-    struct backup_report report;
+    struct backup_report report = {0};
     int r = cli_data_dir(cli, &path, &err);
     if (r == 0)
         r = dir_make(str_text(&path), 0700, &err);

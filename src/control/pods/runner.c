@@ -420,10 +420,8 @@ static void reconcile_live(struct runner *runner, struct rpod *pod, struct obj *
         return;
     if (pod->is_over)
         reconcile_over(runner, pod, obj);
-    else if (is_final_phase(obj))
-        return; /* its units end first */
-    else if (gang_defers(pod))
-        return;
+    else if (is_final_phase(obj) || gang_defers(pod))
+        return; /* its units end first; or its group is told of when it has started */
     else if (is_about_to_run(pod))
         control_add_after(runner->control, pod->key, FIRST_STATUS_MS);
     else if (is_about_to_end(pod, obj))
