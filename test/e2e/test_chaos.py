@@ -189,7 +189,9 @@ def check(lines, members):
         if started[index, at] > 1:
             fail(f"line {number}: {index} started twice in epoch {at} (S3)")
         epoch = at
+    # Who has done its work before a last restart leaves the group, and is not started again.
     last = {index for (index, at) in started if at == epoch}
+    last |= {index for what, _, index, _ in lines if what == "done"}
     if len(last) != members:
         fail(f"epoch {epoch}: only {sorted(last)} started in the end")
     return epoch
