@@ -2,7 +2,6 @@
 """The section `place`: what a vreplica costs, and how that grows with the number of pods."""
 
 BAR_NS = 1000
-GROWTH = 3  # from 10 to 10 000 pods: memory is farther away, nothing else
 
 
 def measure(bench, program):
