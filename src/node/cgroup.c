@@ -283,26 +283,19 @@ void cgroup_pod_remove(struct cgroup_tree *tree, const char *pod)
         (void)remove_all(&tree->items[i], pod, NULL); /* what is still used stays */
 }
 
-int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
-                     const struct cgroup_limits *limits, struct err *err)
+static int leaf_make_in(struct cgroup_hierarchy *h, const char *path,
+                        const struct cgroup_limits *limits, struct err *err)
 {
-    scoped_str path = {0};
-    for (size_t i = 0; i < tree->len; i++) {
-        struct cgroup_hierarchy *h = &tree->items[i];
-        if (!wants_leaf(tree, h, limits))
-            continue;
-        h->is_used = true;
-        cgroup_path(h, pod, leaf, &path);
-        int r = group_make(str_text(&path), err);
-        if (r == 0)
-            r = apply(h, str_text(&path), limits, err);
-        if (r < 0)
-            return r;
-        /* One victim of many would leave a container that only looks alive; before 4.19 there is
-         * no such file. */
-        if (h->is_v2 && (h->controllers & CTL_MEMORY) && limits->memory_bytes > 0)
-            (void)cgroup_file_write(str_text(&path), "memory.oom.group", "1");
-    }
+    h->is_used = true;
+    int r = group_make(path, err);
+    if (r == 0)
+        r = apply(h, path, limits, err);
+    if (r < 0)
+        return r;
+    /* One victim of many would leave a container that only looks alive; before 4.19 there is no
+     * such file. */
+    if (h->is_v2 && (h->controllers & CTL_MEMORY) && limits->memory_bytes > 0)
+        (void)cgroup_file_write(path, "memory.oom.group", "1");
     return 0;
 }
 
@@ -316,20 +309,60 @@ static bool nearest(const struct cgroup_hierarchy *h, const char *pod, const cha
 /* In v1 through "tasks", which moves one thread: a process that writes itself into "cgroup.procs"
  * stops all forks and exits of the machine until RCU has come to rest, ten milliseconds and more
  * while it is busy. Before exec there is but one thread. */
+static void door_add(struct cgroup_door *door, const struct cgroup_hierarchy *h, const char *path)
+{
+    size_t n = 0;
+    if (h->is_v2) {
+        door->v2 = mem_strdup(path);
+        return;
+    }
+    while (door->join[n] != NULL)
+        n++;
+    door->join[n] = mem_printf("%s/tasks", path);
+}
+
+int cgroup_leaf_open(struct cgroup_tree *tree, const char *pod, const char *leaf,
+                     const struct cgroup_limits *limits, struct cgroup_door *ret_door,
+                     struct err *err)
+{
+    scoped_str path = {0};
+    int r = 0;
+    *ret_door = (struct cgroup_door){0};
+    for (size_t i = 0; i < tree->len && r == 0; i++) {
+        struct cgroup_hierarchy *h = &tree->items[i];
+        bool has_leaf = wants_leaf(tree, h, limits);
+        cgroup_path(h, pod, has_leaf ? leaf : NULL, &path);
+        if (has_leaf)
+            r = leaf_make_in(h, str_text(&path), limits, err);
+        /* Pods have a group everywhere but where only limits are set. */
+        else if (!h->is_used || (!h->is_always && !cgroup_seek(h, pod, NULL, &path)))
+            continue;
+        door_add(ret_door, h, str_text(&path));
+    }
+    if (r < 0)
+        cgroup_door_done(ret_door);
+    return r;
+}
+
+int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
+                     const struct cgroup_limits *limits, struct err *err)
+{
+    struct cgroup_door door;
+    int r = cgroup_leaf_open(tree, pod, leaf, limits, &door, err);
+    if (r == 0)
+        cgroup_door_done(&door);
+    return r;
+}
+
 void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *leaf,
                       struct cgroup_door *ret_door)
 {
     scoped_str path = {0};
-    size_t n = 0;
     *ret_door = (struct cgroup_door){0};
     for (size_t i = 0; i < tree->len; i++) {
         const struct cgroup_hierarchy *h = &tree->items[i];
-        if (!h->is_used || !nearest(h, pod, leaf, &path))
-            continue;
-        if (h->is_v2)
-            ret_door->v2 = mem_strdup(str_text(&path));
-        else
-            ret_door->join[n++] = mem_printf("%s/tasks", str_text(&path));
+        if (h->is_used && nearest(h, pod, leaf, &path))
+            door_add(ret_door, h, str_text(&path));
     }
 }
 
@@ -341,11 +374,11 @@ void cgroup_door_done(struct cgroup_door *door)
     *door = (struct cgroup_door){0};
 }
 
-/* False when there is no such leaf. */
+/* False when there is surely no such leaf; else its files tell. */
 static bool base_path(const struct cgroup_tree *tree, const char *pod, const char *leaf,
                       struct str *ret_path)
 {
-    return tree->len > 0 && cgroup_seek(&tree->items[0], pod, leaf, ret_path);
+    return tree->len > 0 && cgroup_guess(&tree->items[0], pod, leaf, ret_path);
 }
 
 bool cgroup_leaf_is_populated(struct cgroup_tree *tree, const char *pod, const char *leaf)
@@ -413,9 +446,8 @@ int cgroup_leaf_kill(struct cgroup_tree *tree, const char *pod, const char *leaf
     scoped_str path = {0};
     if (!base_path(tree, pod, leaf, &path))
         return 0;
-    if (tree->can.kill && cgroup_file_write(str_text(&path), "cgroup.kill", "1") == 0)
-        return 0;
-    return kill_one_by_one(tree, pod, leaf);
+    int r = tree->can.kill ? cgroup_file_write(str_text(&path), "cgroup.kill", "1") : -ENOTSUP;
+    return r == 0 || r == -ENOENT ? 0 : kill_one_by_one(tree, pod, leaf);
 }
 
 bool cgroup_leaf_remove(struct cgroup_tree *tree, const char *pod, const char *leaf)

@@ -41,15 +41,19 @@ int cgroup_pod_weigh(struct cgroup_tree *tree, const char *pod, int64_t cpu_weig
                      struct err *err);
 void cgroup_pod_remove(struct cgroup_tree *tree, const char *pod);
 
-/* One leaf per generation: after cgroup.kill a leaf kills whatever is born in it. */
-int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
-                     const struct cgroup_limits *limits, struct err *err);
 /* How a child gets in: the v2 directory (NULL: none) and the v1 files into which it writes "0",
  * while it has a single thread. */
 struct cgroup_door {
     char *v2;
     char *join[8]; /* NULL-terminated */
 };
+/* One leaf per generation: after cgroup.kill a leaf kills whatever is born in it. The pod is there;
+ * open also tells the way in. */
+int cgroup_leaf_open(struct cgroup_tree *tree, const char *pod, const char *leaf,
+                     const struct cgroup_limits *limits, struct cgroup_door *ret_door,
+                     struct err *err);
+int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
+                     const struct cgroup_limits *limits, struct err *err);
 void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *leaf,
                       struct cgroup_door *ret_door);
 void cgroup_door_done(struct cgroup_door *door);

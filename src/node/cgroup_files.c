@@ -148,6 +148,15 @@ bool cgroup_seek(const struct cgroup_hierarchy *h, const char *pod, const char *
     return false;
 }
 
+bool cgroup_guess(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
+                  struct str *ret_path)
+{
+    if (h->former.len > 0)
+        return cgroup_seek(h, pod, leaf, ret_path);
+    cgroup_path(h, pod, leaf, ret_path);
+    return true;
+}
+
 void cgroup_path_in(const char *home, const char *pod, const char *leaf, struct str *ret_path)
 {
     str_clear(ret_path);

@@ -83,6 +83,10 @@ void cgroup_path(const struct cgroup_hierarchy *h, const char *pod, const char *
 /* The directory where it is, or would be made; false: it is not there. */
 bool cgroup_seek(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
                  struct str *ret_path);
+/* The same for who finds out by himself that it is not there: where there is one place only, it is
+ * taken for that. */
+bool cgroup_guess(const struct cgroup_hierarchy *h, const char *pod, const char *leaf,
+                  struct str *ret_path);
 /* h->dir, then the former ones, then NULL. */
 const char *cgroup_home(const struct cgroup_hierarchy *h, size_t index);
 void cgroup_path_in(const char *home, const char *pod, const char *leaf, struct str *ret_path);

@@ -353,9 +353,10 @@ static int full_key(const struct log_name *name, struct str *key, struct err *er
     return r;
 }
 
-/* The generation before the last is removed when this one begins. To empty its file and use it
- * again is much cheaper than to remove it and make one: file systems do not like to give away what
- * was freed within the last seconds, and a group of thousands restarts all at once. */
+/* The generation before the last is not needed any more when this one begins. To empty its file and
+ * use it again is much cheaper than to remove it and make one: file systems do not like to give
+ * away what was freed within the last seconds, and a group of thousands restarts all at once. What
+ * else there is of it goes with log_trim_ask(). */
 static bool use_again(const struct logs *logs, const struct log_name *name, const char *path)
 {
     scoped_str key = {0};
@@ -365,43 +366,41 @@ static bool use_again(const struct logs *logs, const struct log_name *name, cons
     if (map_get(logs->files, str_text(&key)) != NULL)
         return false; /* somebody reads it */
     scoped_free char *old = mem_printf("%s/%s.log", logs->dir, str_text(&key));
-    scoped_free char *marks = mem_printf("%s.marks", old), *longer = mem_printf("%s.1", old);
-    if (file_exists(longer)) /* of a long one more is left than this: see logs_trim() */
-        return false;
-    if (renameat2(AT_FDCWD, old, AT_FDCWD, path, RENAME_NOREPLACE) < 0 || truncate(path, 0) < 0)
-        return false;
-    (void)unlink(marks); /* mostly there are none */
-    return true;
+    return renameat2(AT_FDCWD, old, AT_FDCWD, path, RENAME_NOREPLACE) == 0 &&
+           truncate(path, 0) == 0;
 }
 
-/* `ret_is_fresh`: nothing of this container was there before, or at least not of this start. 1:
- * what was too old is gone. */
-static int create(struct logs *logs, const struct log_name *name, const char *path,
-                  bool *ret_is_fresh, struct err *err)
+static int make_folder(const struct logs *logs, const struct log_name *name, struct err *err)
 {
-    scoped_str pod = {0}, folder = {0};
-    str_addf(&pod, "%s/", logs->dir);
+    scoped_str folder = {0};
     str_addf(&folder, "%s/", logs->dir);
-    int r = log_key_dir(name, &pod, err);
-    if (r == 0)
-        r = log_key(name, &folder, err);
-    if (r < 0)
-        return r;
-    if (use_again(logs, name, path)) {
-        *ret_is_fresh = true;
+    int r = log_key(name, &folder, err);
+    return r < 0 ? r : dir_make(str_text(&folder), 0750, err);
+}
+
+/* 1: it was not there before. */
+static int create(struct logs *logs, const struct log_name *name, const char *path, struct err *err)
+{
+    if (use_again(logs, name, path))
         return 1;
+    scoped_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+    if (fd < 0 && errno == ENOENT) {
+        int r = make_folder(logs, name, err);
+        if (r < 0)
+            return r;
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     }
-    (void)mkdir(str_text(&pod), 0750); /* the usual case; whatever is wrong is found below */
-    bool is_fresh = mkdir(str_text(&folder), 0750) == 0;
-    if (!is_fresh && !file_exists(str_text(&folder)))
-        r = dir_make(str_text(&folder), 0750, err);
-    if (r < 0)
-        return r;
-    scoped_fd fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-    if (fd < 0)
+    if (fd < 0 && errno != EEXIST)
         return err_set(err, -errno, "create log '%s': %s", path, strerror(errno));
-    *ret_is_fresh = is_fresh;
-    return 0;
+    return fd >= 0;
+}
+
+static void begin_file(struct log_file *file, bool is_fresh)
+{
+    file->is_live = true;
+    watch(file);
+    if (!is_fresh)
+        log_file_look(file); /* what came before the watch */
 }
 
 int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, struct err *err)
@@ -412,26 +411,22 @@ int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, 
     if (r < 0)
         return r;
     scoped_free char *path = mem_printf("%s/%s.log", logs->dir, str_text(&key));
-    bool is_fresh = false;
-    r = create(logs, name, path, &is_fresh, err);
-    bool is_trimmed = r > 0;
-    r = r > 0 ? 0 : r;
-    if (r == 0 && is_fresh && map_get(logs->files, str_text(&key)) == NULL)
+    r = create(logs, name, path, err);
+    bool is_fresh = r > 0 && map_get(logs->files, str_text(&key)) == NULL;
+    if (is_fresh)
         file = file_add(logs, str_text(&key), path); /* nothing of it can be on the disk */
-    else if (r == 0)
+    else if (r >= 0)
         r = log_file_get(logs, str_text(&key), &file, err);
     if (r < 0)
         return r;
     assert(file != NULL);
-    if (file->is_live) {
+    if (file->is_live)
         log_file_unref(file); /* begun before */
-    } else {
-        file->is_live = true;
-        watch(file);
-        log_file_look(file); /* what came before the watch */
-    }
+    else
+        begin_file(file, is_fresh);
+    log_trim_ask(logs, name);
     *ret_path = take_ptr(path);
-    return is_trimmed;
+    return 0;
 }
 
 static void end_file(struct log_file *file)
@@ -452,16 +447,6 @@ void logs_end(struct logs *logs, const struct log_name *name)
     struct log_file *file = map_get(logs->files, str_text(&key));
     if (file != NULL && file->is_live)
         end_file(file);
-}
-
-void logs_trim(struct logs *logs, const struct log_name *name)
-{
-    scoped_str folder = {0};
-    str_addf(&folder, "%s/", logs->dir);
-    if (name->generation < 2 || log_key(name, &folder, NULL) < 0)
-        return;
-    log_remove_generations(str_text(&folder),
-                           log_generation(str_text(&folder), name->generation - 1));
 }
 
 struct removal {
@@ -537,6 +522,7 @@ int logs_open(struct loop *loop, const char *dir, struct logs **ret, struct err 
     loop_task_init(&logs->rotate, log_rotate_turn, logs);
     loop_timer_init(&logs->rest, on_rested, logs);
     loop_timer_init(&logs->sweep, on_sweep, logs);
+    loop_timer_init(&logs->trim, log_trim_turn, logs);
     logs->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (logs->inotify >= 0)
         logs->io = loop_io_add(loop, logs->inotify, EPOLLIN, on_inotify, logs);
@@ -570,6 +556,7 @@ void logs_close(struct logs *logs)
     loop_task_cancel(logs->loop, &logs->rotate);
     loop_timer_clear(logs->loop, &logs->rest);
     loop_timer_clear(logs->loop, &logs->sweep);
+    log_trim_done(logs);
     loop_io_del(logs->io);
     if (logs->inotify >= 0)
         close(logs->inotify);

@@ -28,12 +28,10 @@ struct log_name {
     const char *ns, *pod, *uid, *container;
     uint32_t generation;
 };
-/* The file that the container shall write to; directories are made, watching begins. 1: there is
- * nothing left to trim. */
+/* The file that the container shall write to; directories are made, watching begins. Older
+ * generations but the one before this one go a little later. */
 int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, struct err *err);
 void logs_end(struct logs *logs, const struct log_name *name); /* no more will come */
-/* Older generations but the one before `generation` are removed. */
-void logs_trim(struct logs *logs, const struct log_name *name);
 void logs_remove_pod(struct logs *logs, const struct log_name *name); /* the whole pod's */
 /* Logs of pods that nobody knows any more go. */
 void logs_sweep(struct logs *logs, bool (*is_known)(void *arg, const char *uid), void *arg);

@@ -10,6 +10,7 @@
  *   log_paths.c   names, folders, generations
  *   log_marks.c   GENERATION.log.marks: the state of the rotation and the marks
  *   log_rotate.c  taking lines off the front; finishing what was interrupted
+ *   log_trim.c    removing old generations
  *   log_span.c    bytes by logical offset, over all files of a generation
  *   log_reader.c  what kubectl logs asks for
  *
@@ -100,6 +101,11 @@ struct rotation { /* the one that is under way */
     int64_t at, until; /* logical: [at, until) is still to be copied */
 };
 
+struct log_trim {
+    char *folder;
+    uint32_t generation; /* which has begun */
+};
+
 struct logs {
     struct loop *loop;
     char *dir;
@@ -114,6 +120,9 @@ struct logs {
     struct loop_task rotate;
     struct rotation rotation;
     bool warned;
+    VEC(struct log_trim) trims; /* folders with more generations than needed */
+    time_ms trim_from;
+    struct loop_timer trim;
 };
 
 /* Counted; NULL with -ENOENT when there is no such generation. */
@@ -136,6 +145,11 @@ uint32_t log_generation(const char *folder, uint32_t most);
 void log_remove_generations(const char *folder, uint32_t below); /* the files of those below */
 /* All generations and the folder. `each` hears of a generation before its files go. */
 void log_remove_folder(const char *folder, void (*each)(void *arg, uint32_t generation), void *arg);
+
+/* Older generations but the one before this one go, when there is time for it. */
+void log_trim_ask(struct logs *logs, const struct log_name *name);
+void log_trim_turn(void *logs);
+void log_trim_done(struct logs *logs);
 
 /* Rotation. */
 void log_rotate_recover(struct log_file *file);

@@ -275,12 +275,11 @@ static int make_leaf(struct process_runtime *rt, struct punit *unit, const struc
         .cpu_max_milli = launch->cpu_limit_milli,
         .memory_bytes = launch->memory_limit_bytes,
         .pids = launch->pids_limit};
-    int r = cgroup_leaf_make(rt->tree, unit->uid, unit->leaf, &limits, err);
+    int r = cgroup_leaf_open(rt->tree, unit->uid, unit->leaf, &limits, door, err);
     if (r < 0)
         return r;
     unit->has_leaf = rt->can.is_there;
     unit->oom_before = cgroup_leaf_oom_kills(rt->tree, unit->uid, unit->leaf);
-    cgroup_leaf_door(rt->tree, unit->uid, unit->leaf, door);
     return 0;
 }
 
@@ -305,8 +304,7 @@ static int begin(struct process_runtime *rt, struct punit *unit, const struct la
     int r = make_leaf(rt, unit, launch, &door, err);
     if (r == 0)
         r = logs_begin(rt->logs, &name, &out, err);
-    bool is_trimmed = r > 0;
-    if (r >= 0)
+    if (r == 0)
         r = volumes_make(rt->volumes, unit->uid, launch, &arena, &request.mounts, err);
     request.n_mounts = launch->n_mounts;
     unit->uid_of = launch->uid;
@@ -318,11 +316,8 @@ static int begin(struct process_runtime *rt, struct punit *unit, const struct la
     request.out = out;
     request.cgroup = door.v2;
     request.join = (const char *const *)door.join;
-    if (r == 0) {
-        if (!is_trimmed)
-            logs_trim(rt->logs, &name);
+    if (r == 0)
         spawner_start(rt->spawner, &request);
-    }
     cgroup_door_done(&door);
     arena_done(&arena);
     return r;
@@ -385,15 +380,12 @@ static void kill_all(struct runtime *runtime, const struct runtime_unit *name)
 
 static void forget(struct runtime *runtime, const struct runtime_unit *name)
 {
-    struct process_runtime *rt = self(runtime);
-    struct punit *unit = process_unit(rt, name);
+    struct punit *unit = process_unit(self(runtime), name);
     if (unit == NULL)
         return;
     unit->is_forgotten = true;
-    if (unit->stage != PUNIT_ENDED)
-        return;
-    spawner_forget(rt->spawner, unit->id);
-    punit_free(unit);
+    if (unit->stage == PUNIT_ENDED)
+        punit_forget(unit);
 }
 
 static void listen_to(struct runtime *runtime, runtime_event_fn *fn, void *arg)

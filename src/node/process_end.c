@@ -31,7 +31,6 @@ static void finish(struct punit *unit)
     if (unit->has_leaf) {
         bool moved = cgroup_leaf_oom_kills(rt->tree, unit->uid, unit->leaf) > unit->oom_before;
         unit->is_oom = moved && unit->exit_code == 128 + SIGKILL;
-        (void)cgroup_leaf_remove(rt->tree, unit->uid, unit->leaf); /* else its pod's end takes it */
     }
     usage_end(rt->usage, unit->uid, unit->container, unit->has_leaf ? unit->leaf : NULL);
     notifysock_close(unit->notify);
@@ -41,8 +40,7 @@ static void finish(struct punit *unit)
     process_asks_of(unit);
     unit->stage = PUNIT_ENDED;
     if (unit->is_forgotten) {
-        spawner_forget(rt->spawner, unit->id);
-        punit_free(unit);
+        punit_forget(unit);
         return;
     }
     struct runtime_event event = {.type = RT_ENDED,
@@ -51,6 +49,16 @@ static void finish(struct punit *unit)
                                   .is_oom = unit->is_oom,
                                   .at = unit->at};
     process_tell(rt, &event); /* whoever hears it may forget the unit at once */
+}
+
+/* Its empty group goes only now: a group that restarts has no time for that before. */
+void punit_forget(struct punit *unit)
+{
+    struct process_runtime *rt = unit->runtime;
+    if (unit->has_leaf)
+        (void)cgroup_leaf_remove(rt->tree, unit->uid, unit->leaf); /* else its pod's end takes it */
+    spawner_forget(rt->spawner, unit->id);
+    punit_free(unit);
 }
 
 static void look(struct punit *unit)

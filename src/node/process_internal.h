@@ -117,6 +117,7 @@ struct log_name punit_log(const struct punit *unit);
 /* process_end.c: from the exit of the first process to an empty control group. */
 void punit_exited(struct punit *unit, const struct spawn_reply *reply);
 void punit_kill(struct punit *unit);
+void punit_forget(struct punit *unit); /* it has ended, and that is known for good */
 int exit_code_of(const struct spawn_reply *reply);
 
 /* process_ask.c: probes and hooks. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#define STARTS_A_FLUSH 8
+
 /* The supervisor keeps its own account of the children, because the helper may go:
  *
  *  1. Orders of a turn are sent at its end; starts when it is their turn (spawner_queue.c).
@@ -243,8 +245,11 @@ void spawner_start(struct spawner *spawner, const struct spawn_request *request)
     struct spawn_order order = {.type = SPAWN_START, .start = *request};
     struct held *held = held_add(spawner, request->id);
     held->is_transient = request->is_transient;
-    if (queue_put(spawner, &order, held) == 0)
+    if (queue_put(spawner, &order, held) == 0) {
+        if (++spawner->n_unsent >= STARTS_A_FLUSH)
+            connect_flush(spawner); /* the helper starts these while we prepare the next */
         return;
+    }
     spawner_tell_failed(spawner, request->id, E2BIG, "size");
     held_free(held);
 }

@@ -187,6 +187,7 @@ void connect_lost(struct spawner *spawner)
 
 void connect_flush(struct spawner *spawner)
 {
+    spawner->n_unsent = 0;
     if (spawner->link.fd < 0)
         return;
     queue_pump(spawner);

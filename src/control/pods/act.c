@@ -12,6 +12,7 @@
 #define HOOK_BIT (1ull << 63) /* tickets of preStop hooks; the engine counts from 1 */
 #define PROBE_TOLD_MS 1000
 #define USEC_PER_MS 1000
+#define STARTS_A_PORTION 64
 
 static struct runtime *runtime_of(struct runner *runner)
 {
@@ -231,16 +232,32 @@ static void arm_tick(struct runner *runner)
         return;
     runner->tick_at = at;
     time_ms pause = at - now_of(runner);
-    control_add_after(runner->control, "@tick", pause > 0 ? pause : 0);
+    control_add_after(runner->control, KEY_TICK, pause > 0 ? pause : 0);
+}
+
+/* A group of thousands is started in portions: who does the starting begins with the first of them
+ * while the next are prepared, and nobody else waits for all of them. True: there is more, later. */
+static bool act_portion(struct runner *runner)
+{
+    struct start_effect fx;
+    if (runner->portion_at != now_of(runner))
+        runner->portion_starts = 0;
+    runner->portion_at = now_of(runner);
+    while (runner->portion_starts < STARTS_A_PORTION) {
+        if (!start_next(runner->engine, &fx))
+            return false;
+        runner->portion_starts += fx.type == FX_START;
+        act(runner, &fx);
+    }
+    return true;
 }
 
 void act_pump(struct runner *runner)
 {
     if (runner->control == NULL)
         return;
-    struct start_effect fx;
-    while (start_next(runner->engine, &fx))
-        act(runner, &fx);
+    if (act_portion(runner))
+        control_add_after(runner->control, KEY_MORE, 1);
     arm_tick(runner);
     bool wants = start_wants_samples(runner->engine);
     if (runner->options.on_samples != NULL && wants != runner->was_sampling)

@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_TICK "@tick"
 #define KEY_NODE "@node"
 #define KEY_LEASE "@lease"
 #define KEY_SETTINGS "@settings"
@@ -502,6 +501,8 @@ static void runner_reconcile(struct control *control, const char *key)
     arena_reset(&runner->arena);
     if (strcmp(key, KEY_TICK) == 0)
         tick(runner);
+    else if (strcmp(key, KEY_MORE) == 0)
+        act_pump(runner);
     else if (runner->is_cut_off && key[0] != '!')
         return; /* everything comes again with the next contact */
     else if (strcmp(key, KEY_SETTINGS) == 0)

@@ -18,6 +18,9 @@ struct unit_found { /* what an earlier supervisor left of one container */
     time_ms at;
 };
 
+#define KEY_TICK "@tick" /* the engine wants to be called */
+#define KEY_MORE "@more" /* the rest of what it asked for */
+
 struct rcontainer {
     yyjson_val *spec; /* in the pod's object */
     bool is_init;
@@ -87,6 +90,8 @@ struct runner {
     time_ms tick_at;     /* steady; when the engine wants to be called */
     uint64_t next_hook;
     bool was_sampling;
+    time_ms portion_at; /* steady; starts of that moment: the others wait for the next */
+    int portion_starts;
     struct arena arena; /* of the call under way */
     struct {
         uint64_t starts, start_ms_sum, start_errors, probes, probe_failures;
