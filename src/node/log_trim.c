@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "node/logs_internal.h"
 
-#define QUIET_MS 500
+#define QUIET_MS 2000
 #define FOLDERS_A_TURN 16
 
 void log_trim_ask(struct logs *logs, const struct log_name *name)

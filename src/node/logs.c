@@ -403,6 +403,30 @@ static void begin_file(struct log_file *file, bool is_fresh)
         log_file_look(file); /* what came before the watch */
 }
 
+void logs_prepare(struct logs *logs, const struct log_name *name)
+{
+    scoped_str key = {0};
+    if (full_key(name, &key, NULL) < 0 || map_get(logs->files, str_text(&key)) != NULL)
+        return;
+    scoped_free char *path = mem_printf("%s/%s.log", logs->dir, str_text(&key));
+    if (create(logs, name, path, NULL) <= 0)
+        return; /* a log that is there is not for us to judge */
+    struct log_file *file = file_add(logs, str_text(&key), path);
+    file->is_spare = true;
+    watch(file);
+}
+
+static bool take_prepared(const struct logs *logs, const char *key, char **ret_path)
+{
+    struct log_file *file = map_get(logs->files, key);
+    if (file == NULL || !file->is_spare)
+        return false;
+    file->is_spare = false;
+    file->is_live = true;
+    *ret_path = mem_strdup(file->path);
+    return true;
+}
+
 int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, struct err *err)
 {
     scoped_str key = {0};
@@ -410,6 +434,9 @@ int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, 
     int r = full_key(name, &key, err);
     if (r < 0)
         return r;
+    log_trim_ask(logs, name);
+    if (take_prepared(logs, str_text(&key), ret_path))
+        return 0;
     scoped_free char *path = mem_printf("%s/%s.log", logs->dir, str_text(&key));
     r = create(logs, name, path, err);
     bool is_fresh = r > 0 && map_get(logs->files, str_text(&key)) == NULL;
@@ -424,7 +451,6 @@ int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, 
         log_file_unref(file); /* begun before */
     else
         begin_file(file, is_fresh);
-    log_trim_ask(logs, name);
     *ret_path = take_ptr(path);
     return 0;
 }
@@ -434,7 +460,7 @@ static void end_file(struct log_file *file)
     log_file_look(file);
     log_file_flush(file);
     unwatch(file);
-    file->is_live = false;
+    file->is_live = file->is_spare = false;
     log_readers_wake(file);
     log_file_unref(file);
 }
@@ -459,7 +485,7 @@ static void end_generation(void *arg, uint32_t generation)
     const struct removal *removal = arg;
     scoped_free char *key = mem_printf("%s/%s/%u", removal->pod, removal->container, generation);
     struct log_file *file = map_get(removal->logs->files, key);
-    if (file != NULL && file->is_live)
+    if (file != NULL && (file->is_live || file->is_spare))
         end_file(file);
 }
 
@@ -541,7 +567,7 @@ static bool close_each(void *arg, const char *key, void *value)
     if (file->is_live)
         log_file_look(file); /* the last mark that we can take */
     log_rotate_forget(file);
-    if (file->is_live)
+    if (file->is_live || file->is_spare)
         log_file_unref(file);
     log_file_unref(file);
     return true;

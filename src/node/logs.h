@@ -31,7 +31,9 @@ struct log_name {
 /* The file that the container shall write to; directories are made, watching begins. Older
  * generations but the one before this one go a little later. */
 int logs_begin(struct logs *logs, const struct log_name *name, char **ret_path, struct err *err);
-void logs_end(struct logs *logs, const struct log_name *name); /* no more will come */
+/* Makes it now, so that its beginning costs next to nothing. Nothing happens when it is there. */
+void logs_prepare(struct logs *logs, const struct log_name *name);
+void logs_end(struct logs *logs, const struct log_name *name);        /* no more will come */
 void logs_remove_pod(struct logs *logs, const struct log_name *name); /* the whole pod's */
 /* Logs of pods that nobody knows any more go. */
 void logs_sweep(struct logs *logs, bool (*is_known)(void *arg, const char *uid), void *arg);

@@ -78,6 +78,7 @@ struct log_file {
     unsigned refs;   /* begun, read, being rotated */
     int watch;       /* of inotify; -1: sizes are asked for */
     bool is_live;    /* begun and not ended */
+    bool is_spare;   /* prepared, and not begun: nothing was ever written to it */
     bool is_queued;  /* for rotation */
     bool is_gone;    /* removed */
     bool cannot_cut; /* the file system frees no ranges */

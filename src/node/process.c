@@ -84,6 +84,11 @@ static void pod_release(struct process_runtime *rt, struct ppod *pod)
     mem_free(pod);
 }
 
+char *punit_leaf_name(const char *container, uint32_t generation)
+{
+    return mem_printf("%s.g%u", container, generation);
+}
+
 struct punit *punit_new(struct process_runtime *rt, const char *uid, const char *container,
                         uint32_t generation)
 {
@@ -93,7 +98,7 @@ struct punit *punit_new(struct process_runtime *rt, const char *uid, const char 
     unit->uid = mem_strdup(uid);
     unit->container = mem_strdup(container);
     unit->generation = generation;
-    unit->leaf = mem_printf("%s.g%u", container, generation);
+    unit->leaf = punit_leaf_name(container, generation);
     unit->events_fd = -1;
     heap_node_init(&unit->drain.node);
     unit->pod = pod_of(rt, uid);
@@ -270,12 +275,12 @@ static int make_leaf(struct process_runtime *rt, struct punit *unit, const struc
                      struct cgroup_door *door, struct err *err)
 {
     bool is_only = unit->pod->n_containers == 1; /* then the pod's weight says it all */
-    struct cgroup_limits limits = {
+    unit->limits = (struct cgroup_limits){
         .cpu_weight = is_only ? 0 : cgroup_weight_of_milli(launch->cpu_request_milli),
         .cpu_max_milli = launch->cpu_limit_milli,
         .memory_bytes = launch->memory_limit_bytes,
         .pids = launch->pids_limit};
-    int r = cgroup_leaf_open(rt->tree, unit->uid, unit->leaf, &limits, door, err);
+    int r = cgroup_leaf_open(rt->tree, unit->uid, unit->leaf, &unit->limits, door, err);
     if (r < 0)
         return r;
     unit->has_leaf = rt->can.is_there;
@@ -317,7 +322,9 @@ static int begin(struct process_runtime *rt, struct punit *unit, const struct la
     request.cgroup = door.v2;
     request.join = (const char *const *)door.join;
     if (r == 0)
-        spawner_start(rt->spawner, &request);
+        spawners_start(rt->spawners, &request);
+    if (r == 0 && launch->is_member)
+        punit_ask_spare(unit);
     cgroup_door_done(&door);
     arena_done(&arena);
     return r;
@@ -368,7 +375,7 @@ static void send_signal(struct runtime *runtime, const struct runtime_unit *name
     struct process_runtime *rt = self(runtime);
     const struct punit *unit = process_unit(rt, name);
     if (unit != NULL && unit->stage <= PUNIT_RUNNING)
-        spawner_signal(rt->spawner, unit->id, signo, true);
+        spawners_signal(rt->spawners, unit->id, signo, true);
 }
 
 static void kill_all(struct runtime *runtime, const struct runtime_unit *name)
@@ -412,6 +419,7 @@ static void on_started(struct punit *unit, const struct spawn_reply *reply)
     unit->pid = reply->pid;
     unit->at = reply->at_ms;
     punit_measure(unit);
+    unit->runtime->spares_from = loop_now(unit->runtime->loop) + SPARES_QUIET_MS;
     struct runtime_event event = {
         .type = RT_RUNNING, .unit = punit_name(unit), .pid = unit->pid, .at = unit->at};
     process_tell(unit->runtime, &event);
@@ -496,7 +504,7 @@ static int open_parts(struct process_runtime *rt, const struct process_options *
     const char *const helper[] = {options->helper[0], options->helper[1], socket, NULL};
     struct spawner_options spawner = {
         .loop = rt->loop, .socket = socket, .helper = helper, .on_reply = on_reply, .arg = rt};
-    return spawner_open(&spawner, &rt->spawner, err);
+    return spawners_open(&spawner, &rt->spawners, err);
 }
 
 int process_runtime_open(const struct process_options *options, struct process_runtime **ret,
@@ -514,6 +522,7 @@ int process_runtime_open(const struct process_options *options, struct process_r
     rt->prober = prober_new(rt->loop, process_ask_answer, rt);
     loop_task_init(&rt->tell_later, tell_later, rt);
     loop_task_init(&rt->remove_some, remove_some, rt);
+    loop_timer_init(&rt->make_spares, process_make_spares, rt);
     int r = open_parts(rt, options, err);
     if (r < 0) {
         process_runtime_close(rt, false);
@@ -550,8 +559,7 @@ void process_runtime_close(struct process_runtime *rt, bool quit)
     (void)map_each(rt->pods, free_pod, rt);
     map_free(rt->asks);
     prober_free(rt->prober);
-    if (rt->spawner != NULL)
-        spawner_close(rt->spawner, quit);
+    spawners_close(rt->spawners, quit);
     usage_free(rt->usage);
     if (quit && rt->tree != NULL)
         cgroup_tree_remove(rt->tree);
@@ -565,6 +573,7 @@ void process_runtime_close(struct process_runtime *rt, bool quit)
         mem_free(rt->later.items[i].text);
     }
     vec_done(&rt->later);
+    process_spares_done(rt);
     for (size_t i = 0; i < rt->removing.len; i++)
         mem_free(rt->removing.items[i]); /* the next supervisor's sweep takes them */
     vec_done(&rt->removing);

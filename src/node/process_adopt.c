@@ -25,8 +25,8 @@ static struct punit *unit_of_id(struct process_runtime *rt, const char *id)
 static void found(struct process_runtime *rt, const struct spawn_reply *reply)
 {
     if (str_starts(reply->id, "probe/")) {
-        spawner_signal(rt->spawner, reply->id, SIGKILL, true);
-        spawner_forget(rt->spawner, reply->id);
+        spawners_signal(rt->spawners, reply->id, SIGKILL, true);
+        spawners_forget(rt->spawners, reply->id);
         return;
     }
     struct punit *unit = map_get(rt->units, reply->id);
@@ -88,7 +88,7 @@ void process_adopt(struct runtime *runtime)
 {
     struct process_runtime *rt = (struct process_runtime *)runtime;
     rt->is_adopting = true;
-    spawner_list(rt->spawner);
+    spawners_list(rt->spawners);
 }
 
 void punit_resume(struct punit *unit)

@@ -53,7 +53,7 @@ static void on_timeout(void *arg)
 {
     struct pask *ask = arg;
     if (ask->id != NULL) {
-        spawner_signal(ask->runtime->spawner, ask->id, SIGKILL, true);
+        spawners_signal(ask->runtime->spawners, ask->id, SIGKILL, true);
         ask->is_late = true; /* answered when it is reaped, so that probes do not pile up */
         return;
     }
@@ -80,7 +80,7 @@ static void run(struct process_runtime *rt, struct pask *ask, const struct punit
                                     .cgroup = door.v2,
                                     .join = (const char *const *)door.join,
                                     .is_transient = true};
-    spawner_start(rt->spawner, &request);
+    spawners_start(rt->spawners, &request);
     cgroup_door_done(&door);
     loop_timer_set(rt->loop, &ask->timer, loop_now(rt->loop) + question->timeout_ms);
 }

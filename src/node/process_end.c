@@ -57,7 +57,7 @@ void punit_forget(struct punit *unit)
     struct process_runtime *rt = unit->runtime;
     if (unit->has_leaf)
         (void)cgroup_leaf_remove(rt->tree, unit->uid, unit->leaf); /* else its pod's end takes it */
-    spawner_forget(rt->spawner, unit->id);
+    spawners_forget(rt->spawners, unit->id);
     punit_free(unit);
 }
 
@@ -116,5 +116,5 @@ void punit_kill(struct punit *unit)
     if (unit->has_leaf && rt->can.kill && unit->stage != PUNIT_ASKED)
         (void)cgroup_leaf_kill(rt->tree, unit->uid, unit->leaf); /* its exit is how we know */
     else
-        spawner_signal(rt->spawner, unit->id, SIGKILL, true);
+        spawners_signal(rt->spawners, unit->id, SIGKILL, true);
 }

@@ -6,7 +6,7 @@
 #include "node/node.h"
 #include "node/notifysock.h"
 #include "node/prober.h"
-#include "node/spawner.h"
+#include "node/spawners.h"
 #include "node/volumes.h"
 #include <bsd/sys/queue.h>
 
@@ -18,6 +18,8 @@ enum punit_stage {
     PUNIT_ENDED,    /* nothing is left; kept until forgotten */
 };
 
+#define SPARES_QUIET_MS 500
+
 struct ppod;
 
 struct punit { /* one container in one generation */
@@ -28,6 +30,7 @@ struct punit { /* one container in one generation */
     char *uid, *container;
     uint32_t generation;
     char *leaf;
+    struct cgroup_limits limits;
     enum punit_stage stage;
     bool has_leaf;
     bool is_forgotten; /* nobody waits for its end */
@@ -82,11 +85,14 @@ struct process_runtime {
     struct cgroup_tree *tree;
     struct cgroup_can can;
     struct str warning;
-    struct spawner *spawner;
+    struct spawners *spawners;
     struct logs *logs;
     struct prober *prober;
     struct volumes *volumes;
     struct usage *usage;
+    VEC(char *) spares; /* ids of members whose next start is to be prepared */
+    time_ms spares_from;
+    struct loop_timer make_spares;
     VEC(char *) removing; /* UIDs of pods whose files go, a few each turn */
     struct loop_task remove_some;
     struct map *units; /* by id */
@@ -111,6 +117,7 @@ void punit_free(struct punit *unit); /* and its pod, when that only waited for i
 int punit_listen(struct punit *unit, struct err *err); /* on its notify socket */
 void punit_measure(struct punit *unit);                /* what it uses, from now on */
 char *punit_notify_path(const struct punit *unit);
+char *punit_leaf_name(const char *container, uint32_t generation);
 struct runtime_unit punit_name(const struct punit *unit);
 struct log_name punit_log(const struct punit *unit);
 
@@ -119,6 +126,11 @@ void punit_exited(struct punit *unit, const struct spawn_reply *reply);
 void punit_kill(struct punit *unit);
 void punit_forget(struct punit *unit); /* it has ended, and that is known for good */
 int exit_code_of(const struct spawn_reply *reply);
+
+/* process_spare.c: members are prepared for their next start. */
+void punit_ask_spare(struct punit *unit);
+void process_make_spares(void *rt);
+void process_spares_done(struct process_runtime *rt);
 
 /* process_ask.c: probes and hooks. */
 void process_ask(struct runtime *runtime, const struct runtime_unit *unit,

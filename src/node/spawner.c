@@ -280,6 +280,16 @@ void spawner_forget(struct spawner *spawner, const char *id)
         held_free(held);
 }
 
+bool spawner_holds(const struct spawner *spawner, const char *id)
+{
+    return map_get(spawner->held, id) != NULL;
+}
+
+size_t spawner_starts(const struct spawner *spawner)
+{
+    return (size_t)spawner->n_under_way + spawner->n_waiting;
+}
+
 /* ---- life ---- */
 
 static void on_turn_end(void *arg)

@@ -36,6 +36,8 @@ void spawner_list(struct spawner *spawner);
 void spawner_start(struct spawner *spawner, const struct spawn_request *request);
 void spawner_signal(struct spawner *spawner, const char *id, int signo, bool to_group);
 void spawner_forget(struct spawner *spawner, const char *id);
+bool spawner_holds(const struct spawner *spawner, const char *id); /* asked for, not forgotten */
+size_t spawner_starts(const struct spawner *spawner);              /* not answered yet */
 
 /* The helper's main: never returns but to exit. Single-threaded, no allocation per child beyond
  * its record. */

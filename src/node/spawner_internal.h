@@ -62,7 +62,8 @@ struct spawner {
     struct waiting_list waiting;   /* starts, and orders about those */
     struct waiting_list under_way; /* starts, in the order in which they will be answered */
     int n_under_way;
-    int n_unsent; /* starts that were asked for since we last sent */
+    size_t n_waiting; /* starts */
+    int n_unsent;     /* starts that were asked for since we last sent */
     struct str local; /* replies of our own making, encoded */
     struct loop_task turn_end;
     struct loop_timer sweep;

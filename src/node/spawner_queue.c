@@ -57,8 +57,10 @@ int queue_put(struct spawner *spawner, const struct spawn_order *order, struct h
     item->len = bytes.len;
     memcpy(item->bytes, bytes.data, bytes.len);
     list_push(&spawner->waiting, item);
-    if (held)
+    if (held) {
         held->is_queued = true;
+        spawner->n_waiting++;
+    }
     loop_defer(spawner->options.loop, &spawner->turn_end);
     return 0;
 }
@@ -74,6 +76,7 @@ void queue_pump(struct spawner *spawner)
         }
         item->held->is_queued = false;
         item->held->is_under_way = true;
+        spawner->n_waiting--;
         list_push(&spawner->under_way, item);
         spawner->n_under_way++;
     }
@@ -86,8 +89,10 @@ void queue_leave(struct held *held)
         list_remove(&spawner->under_way, held);
         spawner->n_under_way--;
     }
-    if (held->is_queued)
+    if (held->is_queued) {
         list_remove(&spawner->waiting, held);
+        spawner->n_waiting--;
+    }
     held->is_under_way = held->is_queued = false;
 }
 
@@ -172,6 +177,7 @@ static void redo_all(struct spawner *spawner, const struct map *unsent)
     while ((item = list_pop(&spawner->under_way))) {
         item->held->is_under_way = false;
         item->held->is_queued = true;
+        spawner->n_waiting++;
         list_push(&again, item);
     }
     while ((item = list_pop(&spawner->waiting)))

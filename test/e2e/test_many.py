@@ -15,10 +15,10 @@ cases = Cases()
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
-def job(name):
+def job(name, count=COUNT):
     spec = pod("x", container("main"))["spec"] | {"restartPolicy": "Never"}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
-            "spec": {"parallelism": COUNT, "completions": COUNT, "template": {"spec": spec}}}
+            "spec": {"parallelism": count, "completions": count, "template": {"spec": spec}}}
 
 
 def items(one):
@@ -65,8 +65,11 @@ def command(pid):
 
 @cases
 def many_pods_come_and_go(one):
-    one.run(pod("first", container("main")))  # whatever is opened once is open now
-    one.delete("first")
+    one.api.ok("POST", JOBS, job("first", 64))  # whatever is opened once is open now
+    wait_until(lambda: one.api.ok("GET", f"{JOBS}/first")["status"].get("ready") == 64,
+               "the first pods are ready", LIMIT_S)
+    one.api.ok("DELETE", f"{JOBS}/first?propagationPolicy=Background")
+    wait_until(lambda: not items(one), "none of the first pods is left", LIMIT_S)
     before = descriptors(one)
     one.api.ok("POST", JOBS, job("many"))
     wait_until(lambda: one.api.ok("GET", f"{JOBS}/many")["status"].get("ready") == COUNT,

@@ -12,7 +12,7 @@
 #define HOOK_BIT (1ull << 63) /* tickets of preStop hooks; the engine counts from 1 */
 #define PROBE_TOLD_MS 1000
 #define USEC_PER_MS 1000
-#define STARTS_A_PORTION 64
+#define ACTS_A_PORTION 64
 
 static struct runtime *runtime_of(struct runner *runner)
 {
@@ -236,17 +236,18 @@ static void arm_tick(struct runner *runner)
 }
 
 /* A group of thousands is started in portions: who does the starting begins with the first of them
- * while the next are prepared, and nobody else waits for all of them. True: there is more, later. */
+ * while the next are prepared, and nobody else waits for all of them. True: there is more, later.
+ */
 static bool act_portion(struct runner *runner)
 {
     struct start_effect fx;
     if (runner->portion_at != now_of(runner))
-        runner->portion_starts = 0;
+        runner->portion_acts = 0;
     runner->portion_at = now_of(runner);
-    while (runner->portion_starts < STARTS_A_PORTION) {
+    while (runner->portion_acts < ACTS_A_PORTION) {
         if (!start_next(runner->engine, &fx))
             return false;
-        runner->portion_starts += fx.type == FX_START;
+        runner->portion_acts += fx.type == FX_START || fx.type == FX_KILL;
         act(runner, &fx);
     }
     return true;

@@ -280,14 +280,30 @@ void gang_leave(struct rpod *pod)
 
 /* ---- what happens ---- */
 
+/* The others end while the death is being written and the group is told of it. */
+static void end_forlorn(struct gang *gang, int64_t epoch)
+{
+    struct rpod *pod, *next;
+    TAILQ_FOREACH_SAFE(pod, &gang->members, in_gang, next)
+    {
+        obey(pod, member_forlorn(&pod->member, epoch));
+    }
+}
+
 void gang_on_down(struct rpod *pod)
 {
-    if (pod->gang == NULL)
+    struct gang *gang = pod->gang;
+    if (gang == NULL)
         return;
-    if (pod->member.state == MEMBER_DOWN)
+    if (pod->member.state == MEMBER_DOWN) {
         join(pod);
-    else
-        obey(pod, member_ended(&pod->member, false));
+        return;
+    }
+    bool was_running = pod->member.state == MEMBER_RUN;
+    int64_t epoch = pod->member.epoch;
+    obey(pod, member_ended(&pod->member, false));
+    if (was_running)
+        end_forlorn(gang, epoch);
 }
 
 bool gang_on_pod(struct rpod *pod, const struct obj *obj)
@@ -403,4 +419,5 @@ void gang_env(const struct rpod *pod, struct arena *arena, struct launch *launch
                                     gang->runner->options.launch.hosts_dir, gang->key + 1);
     envp[kept] = NULL;
     launch->envp = envp;
+    launch->is_member = true;
 }

@@ -41,6 +41,7 @@ struct launch {
     int32_t oom_score_adj; /* as kubelet sets it by the pod's QoS class */
     const struct launch_mount *mounts;
     size_t n_mounts;
+    bool is_member;          /* of a group that restarts in place: it will start again */
     bool wants_notify;       /* NOTIFY_SOCKET */
     time_ms watchdog_ms;     /* WATCHDOG_USEC; 0: none */
     yyjson_val *annotations; /* of the pod, or NULL: hints for one runtime only */

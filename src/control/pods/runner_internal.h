@@ -90,8 +90,8 @@ struct runner {
     time_ms tick_at;     /* steady; when the engine wants to be called */
     uint64_t next_hook;
     bool was_sampling;
-    time_ms portion_at; /* steady; starts of that moment: the others wait for the next */
-    int portion_starts;
+    time_ms portion_at; /* steady: starts and kills of that moment; more wait for the next */
+    int portion_acts;
     struct arena arena; /* of the call under way */
     struct {
         uint64_t starts, start_ms_sum, start_errors, probes, probe_failures;

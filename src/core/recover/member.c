@@ -20,6 +20,7 @@ enum input {
     IN_LIFT,       /* m_lift: synced == epoch */
     IN_RESTART,    /* m_restart: deprecated >= epoch */
     IN_DEATH,      /* m_death */
+    IN_FORLORN,    /* m_death that is our doing: another one of its epoch has died */
     IN_SUCCESS,    /* m_success */
     IN_OVER,       /* m_over */
     IN_COUNT,
@@ -64,6 +65,7 @@ static const struct cell TABLE[MEMBER_STATE_COUNT][IN_COUNT] = {
     [MEMBER_RUN] = {
         [IN_RESTART]    = GO(ENDING,   END),
         [IN_DEATH]      = ON(ANNOUNCE, WRITE),
+        [IN_FORLORN]    = GO(ENDING,   END),
         [IN_SUCCESS]    = GO(DONE,     NOTHING),
         [IN_OVER]       = GO(OVER,     END),
     },
@@ -151,6 +153,11 @@ enum member_act member_see(struct member *member, const struct member_status *st
 enum member_act member_ended(struct member *member, bool has_succeeded)
 {
     return step(member, has_succeeded ? IN_SUCCESS : IN_DEATH);
+}
+
+enum member_act member_forlorn(struct member *member, int64_t epoch)
+{
+    return step(member, member->epoch == epoch ? IN_FORLORN : IN_NONE);
 }
 
 int64_t member_epoch(const char *text_or_null)

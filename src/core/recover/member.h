@@ -60,6 +60,11 @@ enum member_act member_see(struct member *member, const struct member_status *st
  * told it to end. */
 enum member_act member_ended(struct member *member, bool has_succeeded);
 
+/* Another member that ran in this epoch has ended without success: the epoch will be over as soon
+ * as that is known. An agent of both need not wait for that: a worker may die at any time, and this
+ * one ends for the group as if it had. */
+enum member_act member_forlorn(struct member *member, int64_t epoch);
+
 /* An epoch as the annotation has it: a decimal number from 1; 0 for anything else. */
 int64_t member_epoch(const char *text_or_null);
 const char *member_state_name(enum member_state state);

@@ -14,7 +14,7 @@
 
 /* ---- stories ---- */
 
-enum happens { JOIN, RESUME, WRITTEN, SEE, VERDICT, DIES, SUCCEEDS };
+enum happens { JOIN, RESUME, WRITTEN, SEE, VERDICT, DIES, SUCCEEDS, FORLORN };
 struct row {
     enum happens what;
     int64_t a, b; /* JOIN, RESUME: the pod's epoch; WRITTEN: epoch; SEE: deprecated, synced */
@@ -43,6 +43,8 @@ static enum member_act tell(struct member *member, const struct row *row,
         return member_ended(member, false);
     case SUCCEEDS:
         return member_ended(member, true);
+    case FORLORN:
+        return member_forlorn(member, row->a);
     }
     return MEMBER_NOTHING;
 }
@@ -72,6 +74,24 @@ static void test_first_start(void **state)
          {WRITTEN, 1, 0, MEMBER_NOTHING, MEMBER_WAIT, 1},
          {SEE, 0, 0, MEMBER_NOTHING, MEMBER_WAIT, 1}, {SEE, 0, 1, MEMBER_START, MEMBER_RUN, 1},
          {SEE, 0, 1, MEMBER_NOTHING, MEMBER_RUN, 1});
+}
+
+/* The agent of several ends them all when one has died; the rest is as after a death of its own. */
+static void test_another_one_has_died(void **state)
+{
+    (void)state;
+    PLAY("of its epoch", 0, 0, {JOIN, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 1},
+         {FORLORN, 1, 0, MEMBER_NOTHING, MEMBER_ANNOUNCE, 1},
+         {WRITTEN, 1, 0, MEMBER_NOTHING, MEMBER_WAIT, 1},
+         {FORLORN, 1, 0, MEMBER_NOTHING, MEMBER_WAIT, 1}, {SEE, 0, 1, MEMBER_START, MEMBER_RUN, 1},
+         {FORLORN, 2, 0, MEMBER_NOTHING, MEMBER_RUN, 1},
+         {FORLORN, 1, 0, MEMBER_END, MEMBER_ENDING, 1},
+         {FORLORN, 1, 0, MEMBER_NOTHING, MEMBER_ENDING, 1},
+         {DIES, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 2});
+    PLAY("who had ended well by then is done", 0, 0, {JOIN, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 1},
+         {WRITTEN, 1, 0, MEMBER_NOTHING, MEMBER_WAIT, 1}, {SEE, 0, 1, MEMBER_START, MEMBER_RUN, 1},
+         {SUCCEEDS, 0, 0, MEMBER_NOTHING, MEMBER_DONE, 1},
+         {FORLORN, 1, 0, MEMBER_NOTHING, MEMBER_DONE, 1});
 }
 
 static void test_the_answer_is_slower_than_the_others(void **state)
@@ -399,6 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_start),
+        cmocka_unit_test(test_another_one_has_died),
         cmocka_unit_test(test_the_answer_is_slower_than_the_others),
         cmocka_unit_test(test_join_later),
         cmocka_unit_test(test_death_is_announced_at_once),
