@@ -3,8 +3,30 @@
 #include "base/mem.h"
 #include <assert.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+/* Eight bytes at a time: keys are names and paths of fifty bytes and more, and are looked up for
+ * each change of each object. Spreads well; not against malice. */
+#define MIX 0x9e3779b97f4a7c15u
+
+static unsigned quick_hash(const char *key, size_t len)
+{
+    uint64_t hash = len * MIX, word;
+    for (; len >= sizeof(word); key += sizeof(word), len -= sizeof(word)) {
+        memcpy(&word, key, sizeof(word));
+        hash = (hash ^ word) * MIX;
+        hash ^= hash >> 29;
+    }
+    word = 0;
+    memcpy(&word, key, len);
+    hash = (hash ^ word) * MIX;
+    hash = (hash ^ hash >> 32) * MIX; /* what differs in the last byte must reach the first bit */
+    return (unsigned)(hash ^ hash >> 32);
+}
+
+#define HASH_FUNCTION(key, len, hash) ((hash) = quick_hash((const char *)(key), (len)))
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(ptr, size) mem_free(ptr)
 #define uthash_fatal(msg) abort() /* not reached: mem_alloc() aborts first */
@@ -80,6 +102,16 @@ void *map_del(struct map *map, const char *key)
 size_t map_count(const struct map *map)
 {
     return HASH_COUNT(map->entries);
+}
+
+size_t map_longest_chain(const struct map *map)
+{
+    size_t longest = 0;
+    const UT_hash_table *table = map->entries ? map->entries->hh.tbl : NULL;
+    for (unsigned i = 0; table && i < table->num_buckets; i++)
+        if (table->buckets[i].count > longest)
+            longest = table->buckets[i].count;
+    return longest;
 }
 
 bool map_each(const struct map *map, bool (*each)(void *arg, const char *key, void *value),

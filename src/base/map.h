@@ -11,6 +11,7 @@ void *map_get(const struct map *map, const char *key);
 void *map_put(struct map *map, const char *key, void *value); /* returns what was there before */
 void *map_del(struct map *map, const char *key);              /* returns what was there */
 size_t map_count(const struct map *map);
+size_t map_longest_chain(const struct map *map); /* of keys that share a place, for tests */
 /* Calls back for each entry in order of insertion; the callback may delete the entry it is given.
  * Stops early and returns false when the callback does. */
 bool map_each(const struct map *map, bool (*each)(void *arg, const char *key, void *value),

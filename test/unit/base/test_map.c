@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -67,6 +68,25 @@ static void test_each(void **state)
     assert_int_equal(map_count(map), 1);
     str_done(&walk.seen);
     map_free(map);
+}
+
+/* Names that differ at one end only, as those of pods and of their groups do. */
+static void test_like_names_are_spread(void **state)
+{
+    static const char *const FORMATS[] = {"/Pod/default/pod-%06d", "%06d-pod", "p%d", "pod-%08d/w",
+                                          "01234567-89ab-cdef-0123-456789%06d/worker/1"};
+    (void)state;
+    for (size_t f = 0; f < sizeof(FORMATS) / sizeof(*FORMATS); f++) {
+        struct map *map = map_new();
+        char key[64];
+        for (int i = 0; i < 20000; i++) {
+            (void)snprintf(key, sizeof(key), FORMATS[f], i);
+            assert_null(map_put(map, key, map));
+        }
+        if (map_longest_chain(map) > 16)
+            fail_msg("%s: a chain of %zu", FORMATS[f], map_longest_chain(map));
+        map_free(map);
+    }
 }
 
 static void test_ordered(void **state)
@@ -138,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_put_get_del),
         cmocka_unit_test(test_each),
+        cmocka_unit_test(test_like_names_are_spread),
         cmocka_unit_test(test_ordered),
         cmocka_unit_test(test_both_agree),
     };
