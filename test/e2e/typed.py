@@ -3,8 +3,9 @@
 
 In a ```sh block a line "$ COMMAND" is run by one shell a page, and the lines below it are what it must
 print: "*" stands for any text, a line "*" for any lines, and spaces are not counted. A command without
-such lines must succeed. "muster up ... &" starts a server, whose first line is what it prints. Folders
-called /tmp/muster-NAME are replaced by temporary ones throughout.
+such lines must succeed. "muster up ... &" starts a server, whose first line is what it prints; "; wait"
+behind a command waits for its end, as in a shell whose child it is. Folders called /tmp/muster-NAME are
+replaced by temporary ones throughout.
 
 A ```yaml block whose first line is "# NAME.yaml" is a file that commands may use; one that holds a whole
 object must be valid. A block that cannot be run here is marked "```sh not-run". A command anywhere else
@@ -144,14 +145,10 @@ class Desk:
             lines.append(line)
 
     def start(self, command):
-        """A server; its first line is what the step prints. One that the page has killed is waited for."""
-        for server in self.servers:
-            if server.popen.poll() is None and server.command == command:
-                server.wait()
+        """A server; its first line is what the step prints."""
         words = shlex.split(self.here(command.rstrip("& ")))
         words[0] = str(self.folder / "build" / "muster")
         server = Process(words, self.env, self.folder)
-        server.command = command
         self.servers.append(server)
         line = server.lines.next()
         if line is None:
@@ -164,6 +161,8 @@ class Desk:
             lines = self.start(command)
         else:
             lines, code = self.run(command)
+            if command.endswith("; wait"):
+                self.servers[-1].wait()
         wanted = [self.here(line) for line in without_blank_end(expected)]
         if not wanted:
             equal(code, 0, f"exit code of {command!r}: {lines}")
