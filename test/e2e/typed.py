@@ -122,8 +122,7 @@ class Desk:
         for name in ("muster", "muster-agent", "muster-agent-tls"):
             if (build / name).exists():
                 (self.folder / "build" / name).symlink_to(build / name)
-        with contextlib.suppress(Skip):
-            (self.folder / "build" / "kubectl").symlink_to(kubectl_path())
+        (self.folder / "build" / "kubectl").symlink_to(kubectl_path())
         (self.folder / "examples").symlink_to(SOURCE / "examples")
 
     def here(self, text):
@@ -216,16 +215,20 @@ def add_page(cases, path):
         place = pathlib.Path(folder) / re.sub(r"\W", "-", name)
         state["world"] = desk_of(place, page)
         state["desk"] = state["world"].__enter__()
+        state["failed"] = True
         check_objects(page, place)
+        state["failed"] = False
 
     def step(command, expected):
-        if state.get("failed"):
-            raise Skip("a command before it failed")
+        if "desk" not in state or state.get("failed"):
+            raise Skip("something before it failed")
         state["failed"] = True
         state["desk"].step(command, expected)
         state["failed"] = False
 
     def end(_):
+        if "desk" not in state:
+            raise Skip("it was not begun")
         state["world"].__exit__(None, None, None)
 
     cases.add(f"{name}: {len(page.steps)} commands, {page.not_run} blocks that are not run", begin)
