@@ -26,7 +26,7 @@ BUILDS = build build-san build-tsan build-cov build-clang build-fuzz
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all run test chaos bench fuzz lint install coverage tsan model model-mutants format clean help FORCE
+.PHONY: all run test chaos bench fuzz lint install coverage tsan model model-mutants docs format clean help FORCE
 
 all: build@compile  ## build the release into build/
 	@:
@@ -63,6 +63,9 @@ model: model@setup  ## prove the restart protocol within bounds (model/README.md
 
 model-mutants: model@setup  ## put known bugs into that model; each must be found
 	scripts/model mutants
+
+docs: docs@setup build@compile  ## write the pages that are made from tables (docs/reference, docs/machines)
+	scripts/docs build/docs/generate/generate
 
 format: lint@setup  ## format all C files in place
 	scripts/format -i

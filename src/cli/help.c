@@ -5,6 +5,14 @@
 #define HELP_WIDTH 96
 #define OPTION_INDENT 6
 
+const char *const HELP_EXITS[] = {
+    [CLI_OK] = "Done.",
+    [CLI_FAILED] = "It failed: the server refused, a file is wrong, the time is over.",
+    [CLI_USAGE] = "Wrong usage.",
+    [CLI_UNREACHABLE] = "The server cannot be reached.",
+    NULL,
+};
+
 static void heading(const char *text, bool color, FILE *out)
 {
     fprintf(out, color ? "\033[1m%s\033[0m\n" : "%s\n", text);

@@ -11,3 +11,5 @@ void help_synopsis(const struct verb *verb, struct str *out);
 void help_option_name(const struct opt *opt, struct str *out);
 /* The option's text with its choices and its default. */
 void help_option_doc(const struct opt *opt, struct str *out);
+/* What exit codes mean, from 0 on; NULL ends it. */
+extern const char *const HELP_EXITS[];

@@ -72,12 +72,9 @@ static void options(const char *title, const struct opt *opt, FILE *out)
 
 static void exit_status(FILE *out)
 {
-    static const char *const MEANINGS[] = {
-        "Done.", "It failed: the server refused, a file is wrong, the time is over.",
-        "Wrong usage.", "The server cannot be reached."};
     fputs(".Sh EXIT STATUS\n.Bl -tag -width Ds -compact\n", out);
-    for (size_t i = 0; i < ARRAY_LEN(MEANINGS); i++)
-        fprintf(out, ".It %zu\n%s\n", i, MEANINGS[i]);
+    for (size_t i = 0; HELP_EXITS[i] != NULL; i++)
+        fprintf(out, ".It %zu\n%s\n", i, HELP_EXITS[i]);
     fputs(".El\n", out);
 }
 

@@ -152,8 +152,8 @@ const struct type TYPE_CONFIGURATION_BLOCK = {CONFIGURATION("ConfigurationBlock"
                                               "What the control plane is told.", BLOCK_FIELDS};
 static const struct field FILE_FIELDS[] = {
     FILE_ROWS, {"metadata", F_ANY, ONE, .doc = "Not used."}, BLOCK_ROWS, {0}};
-static const struct type TYPE_FILE = {CONFIGURATION("Configuration"),
-                                      "What the control plane is told.", FILE_FIELDS};
+const struct type TYPE_CONFIGURATION = {CONFIGURATION("Configuration"),
+                                        "What the control plane is told.", FILE_FIELDS};
 
 /* What else Kueue's file has. It is about other things than what is decided here. */
 #define IGNORED(name)                                                                              \
@@ -192,23 +192,16 @@ static const struct type TYPE_KUEUE = {CONFIGURATION("KueueConfiguration"),
 
 /* ---- defaults ---- */
 
-struct dialect {
-    const char *api;
-    const struct type *type;
-    bool enable;            /* when the block is there and does not say */
-    time_ms timeout_ms;     /* when not said */
-    bool recovery_as_start; /* recoveryTimeout is the timeout when not said */
-    bool blocks;            /* when not said and enabled */
-};
-static const struct dialect DIALECTS[] = {
-    {OURS, &TYPE_FILE, false, 5 * 60000, false, true},
+const struct configuration_dialect CONFIGURATION_DIALECTS[] = {
+    {OURS, &TYPE_CONFIGURATION, false, 5 * 60000, false, true},
     {KUEUE_V1BETA1, &TYPE_KUEUE, false, 5 * 60000, true, true},
     {KUEUE_V1BETA2, &TYPE_KUEUE, true, 30 * 60000, true, false},
+    {0},
 };
 
 void configuration_default(struct configuration *ret)
 {
-    *ret = (struct configuration){.ready = {.timeout_ms = DIALECTS[0].timeout_ms,
+    *ret = (struct configuration){.ready = {.timeout_ms = CONFIGURATION_DIALECTS[0].timeout_ms,
                                             .limit_count = -1,
                                             .base_ms = 60000,
                                             .max_ms = 3600000,
@@ -247,7 +240,8 @@ static enum block_scope read_scope(yyjson_val *block)
     return BLOCK_CLUSTER;
 }
 
-static void decode(const struct dialect *dialect, yyjson_val *root, struct configuration *out)
+static void decode(const struct configuration_dialect *dialect, yyjson_val *root,
+                   struct configuration *out)
 {
     struct wait_for_ready *ready = &out->ready;
     yyjson_val *block = yyjson_obj_get(root, "waitForPodsReady");
@@ -294,7 +288,8 @@ static int report(const char *where, const struct findings *findings, struct err
     return first->hint != NULL ? err_hint(err, "%s", first->hint) : r;
 }
 
-static int judge(const struct manifest *manifest, const struct dialect *dialect, struct err *err)
+static int judge(const struct manifest *manifest, const struct configuration_dialect *dialect,
+                 struct err *err)
 {
     const struct manifest_doc *doc = &manifest->docs.items[0];
     struct findings findings = {0};
@@ -310,8 +305,8 @@ static int judge(const struct manifest *manifest, const struct dialect *dialect,
     return r;
 }
 
-static void warn_ignored(const struct manifest *manifest, const struct dialect *dialect,
-                         struct str *warnings)
+static void warn_ignored(const struct manifest *manifest,
+                         const struct configuration_dialect *dialect, struct str *warnings)
 {
     const struct manifest_doc *doc = &manifest->docs.items[0];
     size_t i, n;
@@ -329,15 +324,15 @@ static void warn_ignored(const struct manifest *manifest, const struct dialect *
     }
 }
 
-static const struct dialect *dialect_of(const struct manifest *manifest)
+static const struct configuration_dialect *dialect_of(const struct manifest *manifest)
 {
     const char *api =
         json_mut_str_at(yyjson_mut_doc_get_root(manifest->docs.items[0].doc), "apiVersion");
-    for (size_t i = 0; api != NULL && i < ARRAY_LEN(DIALECTS); i++) {
-        if (str_eq(api, DIALECTS[i].api))
-            return &DIALECTS[i];
+    for (size_t i = 0; api != NULL && CONFIGURATION_DIALECTS[i].api != NULL; i++) {
+        if (str_eq(api, CONFIGURATION_DIALECTS[i].api))
+            return &CONFIGURATION_DIALECTS[i];
     }
-    return &DIALECTS[0]; /* whose table says what is allowed */
+    return &CONFIGURATION_DIALECTS[0]; /* whose table says what is allowed */
 }
 
 static int read_parsed(const struct manifest *manifest, struct configuration *ret,
@@ -348,7 +343,7 @@ static int read_parsed(const struct manifest *manifest, struct configuration *re
                       manifest->docs.len);
         return err_hint(err, "it begins with apiVersion: " OURS " and kind: Configuration");
     }
-    const struct dialect *dialect = dialect_of(manifest);
+    const struct configuration_dialect *dialect = dialect_of(manifest);
     int r = judge(manifest, dialect, err);
     if (r < 0)
         return r;
@@ -385,6 +380,6 @@ int configuration_of(yyjson_val *block, struct configuration *ret, struct err *e
         return r;
     configuration_default(ret);
     ret->doc = yyjson_mut_doc_imut_copy(doc, &JSON_ALC);
-    decode(&DIALECTS[0], yyjson_doc_get_root(ret->doc), ret);
+    decode(&CONFIGURATION_DIALECTS[0], yyjson_doc_get_root(ret->doc), ret);
     return 0;
 }

@@ -38,3 +38,15 @@ void configuration_done(struct configuration *configuration);
 /* For a field of another kind's table that is such a block: {"configuration", F_OBJECT, ONE,
  * .of = &TYPE_CONFIGURATION_BLOCK}. */
 extern const struct type TYPE_CONFIGURATION_BLOCK;
+extern const struct type TYPE_CONFIGURATION; /* a whole file */
+
+/* One file in three forms; each has its own answer for what the file does not say. */
+struct configuration_dialect {
+    const char *api; /* NULL ends the table */
+    const struct type *type;
+    bool enable;            /* when the block is there and does not say */
+    time_ms timeout_ms;     /* when not said */
+    bool recovery_as_start; /* recoveryTimeout is the timeout when not said */
+    bool blocks;            /* when not said and enabled */
+};
+extern const struct configuration_dialect CONFIGURATION_DIALECTS[];

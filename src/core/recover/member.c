@@ -11,29 +11,6 @@
 
 #define EPOCH_MAX INT32_MAX /* the status is of 32 bits */
 
-/* What an event comes to, for this member. */
-enum input {
-    IN_JOIN,       /* m_join */
-    IN_JOIN_KNOWN, /* m_join, and the pod has that epoch already: m_written at once */
-    IN_RESUME,     /* the agent is back before anybody missed it */
-    IN_WRITTEN,    /* m_written */
-    IN_LIFT,       /* m_lift: synced == epoch */
-    IN_RESTART,    /* m_restart: deprecated >= epoch */
-    IN_DEATH,      /* m_death */
-    IN_FORLORN,    /* m_death that is our doing: another one of its epoch has died */
-    IN_SUCCESS,    /* m_success */
-    IN_OVER,       /* m_over */
-    IN_COUNT,
-    IN_NONE = IN_COUNT,
-};
-
-struct cell {
-    bool is_legal;
-    enum member_state next;
-    enum member_act act;
-    bool is_next_epoch; /* on to the first epoch that is not over */
-};
-
 #define GO(next_, act_)                                                                            \
     {                                                                                              \
         true, MEMBER_##next_, MEMBER_##act_, false                                                 \
@@ -45,7 +22,7 @@ struct cell {
 
 /* A cell that is not named is zero: such an event says nothing to that state. */
 // clang-format off
-static const struct cell TABLE[MEMBER_STATE_COUNT][IN_COUNT] = {
+static const struct member_cell TABLE[MEMBER_STATE_COUNT][IN_COUNT] = {
     [MEMBER_DOWN] = {
         [IN_JOIN]       = GO(ANNOUNCE, WRITE),
         [IN_JOIN_KNOWN] = GO(WAIT,     NOTHING),
@@ -77,16 +54,22 @@ static const struct cell TABLE[MEMBER_STATE_COUNT][IN_COUNT] = {
 };
 // clang-format on
 
+struct member_cell member_cell(enum member_state state, enum member_input input)
+{
+    assert(state < MEMBER_STATE_COUNT && input < IN_COUNT);
+    return TABLE[state][input];
+}
+
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-static enum member_act step(struct member *member, enum input input)
+static enum member_act step(struct member *member, enum member_input input)
 {
     if (input == IN_NONE)
         return MEMBER_NOTHING;
-    const struct cell *cell = &TABLE[member->state][input];
+    const struct member_cell *cell = &TABLE[member->state][input];
     if (!cell->is_legal)
         return MEMBER_NOTHING;
     if (cell->is_next_epoch)
@@ -96,7 +79,7 @@ static enum member_act step(struct member *member, enum input input)
 }
 
 /* What the newest status means for this epoch. */
-static enum input input_of(const struct member *member)
+static enum member_input input_of(const struct member *member)
 {
     if (member->seen.has_verdict)
         return IN_OVER;
@@ -194,4 +177,17 @@ const char *member_act_name(enum member_act act)
     };
     assert(act < MEMBER_ACT_COUNT);
     return NAMES[act];
+}
+
+const char *member_input_name(enum member_input input)
+{
+    static const char *const NAMES[IN_COUNT] = {
+        [IN_JOIN] = "join",       [IN_JOIN_KNOWN] = "join, known",
+        [IN_RESUME] = "resume",   [IN_WRITTEN] = "written",
+        [IN_LIFT] = "lift",       [IN_RESTART] = "restart",
+        [IN_DEATH] = "death",     [IN_FORLORN] = "forlorn",
+        [IN_SUCCESS] = "success", [IN_OVER] = "over",
+    };
+    assert(input < IN_COUNT);
+    return NAMES[input];
 }

@@ -32,6 +32,31 @@ enum member_act {
     MEMBER_ACT_COUNT,
 };
 
+/* What an event comes to, for this member. */
+enum member_input {
+    IN_JOIN,       /* m_join */
+    IN_JOIN_KNOWN, /* m_join, and the pod has that epoch already: m_written at once */
+    IN_RESUME,     /* the agent is back before anybody missed it */
+    IN_WRITTEN,    /* m_written */
+    IN_LIFT,       /* m_lift: synced == epoch */
+    IN_RESTART,    /* m_restart: deprecated >= epoch */
+    IN_DEATH,      /* m_death */
+    IN_FORLORN,    /* m_death that is our doing: another one of its epoch has died */
+    IN_SUCCESS,    /* m_success */
+    IN_OVER,       /* m_over */
+    IN_COUNT,
+    IN_NONE = IN_COUNT,
+};
+
+struct member_cell {
+    bool is_legal;
+    enum member_state next;
+    enum member_act act;
+    bool is_next_epoch; /* on to the first epoch that is not over */
+};
+/* A cell of the table; the functions below go by it, diagrams are drawn from it. */
+struct member_cell member_cell(enum member_state state, enum member_input input);
+
 /* What the agent knows of the group. Both epochs are 0 before the first. */
 struct member_status {
     int64_t deprecated, synced;
@@ -69,3 +94,4 @@ enum member_act member_forlorn(struct member *member, int64_t epoch);
 int64_t member_epoch(const char *text_or_null);
 const char *member_state_name(enum member_state state);
 const char *member_act_name(enum member_act act);
+const char *member_input_name(enum member_input input);
