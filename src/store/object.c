@@ -35,12 +35,26 @@ struct obj *obj_next(const struct obj *old, yyjson_mut_doc *doc, const struct pa
     return obj_make(old->kind, &pack, revision);
 }
 
+/* The text stays what is on the disk, should a later writer of ours have put it otherwise. */
+static void keep_text(struct pack *pack, struct sv json)
+{
+    if (pack->text->len == json.len && memcmp(pack->text->data, json.ptr, json.len) == 0)
+        return;
+    buf_unref(pack->text);
+    pack->text = buf_new(json.ptr, json.len);
+    memset(pack->spans, 0, sizeof(pack->spans));
+}
+
+/* A view that was made here is a third smaller than one that was parsed, which has a copy of the
+ * text in it. */
 struct obj *obj_load(const struct kind *kind, struct sv json, uint64_t revision)
 {
-    yyjson_doc *doc = NULL;
-    if (json_parse(json, &doc, NULL) < 0)
+    scoped_json_mut *doc = NULL;
+    struct pack pack;
+    if (json_parse_mut(json, &doc, NULL) < 0)
         return NULL;
-    struct pack pack = {.text = buf_new(json.ptr, json.len), .view = doc};
+    pack_make(yyjson_mut_doc_get_root(doc), NULL, NULL, &pack);
+    keep_text(&pack, json);
     struct obj *obj = obj_make(kind, &pack, revision);
     if (obj->meta.name == NULL || obj->meta.uid == NULL) {
         obj_unref(obj);
