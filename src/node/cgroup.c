@@ -381,13 +381,26 @@ static bool base_path(const struct cgroup_tree *tree, const char *pod, const cha
     return tree->len > 0 && cgroup_guess(&tree->items[0], pod, leaf, ret_path);
 }
 
+/* Asked at each end of a container: one read, and no more of a file that is that short. */
+static bool says_populated(struct str *path)
+{
+    char text[128];
+    str_add(path, "/cgroup.events");
+    scoped_fd fd = open(str_text(path), O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    return strstr(text, "populated 1") != NULL;
+}
+
 bool cgroup_leaf_is_populated(struct cgroup_tree *tree, const char *pod, const char *leaf)
 {
     scoped_str path = {0};
     if (!base_path(tree, pod, leaf, &path))
         return false;
     if (tree->can.events)
-        return cgroup_file_field(str_text(&path), "cgroup.events", "populated") > 0;
+        return says_populated(&path);
     struct cgroup_pids pids = {0};
     cgroup_pids_of(str_text(&path), &pids);
     bool is_populated = pids.list.len > 0;

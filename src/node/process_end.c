@@ -113,8 +113,10 @@ void punit_kill(struct punit *unit)
     struct process_runtime *rt = unit->runtime;
     if (unit->stage == PUNIT_ENDED)
         return;
-    if (unit->has_leaf && rt->can.kill && unit->stage != PUNIT_ASKED)
-        (void)cgroup_leaf_kill(rt->tree, unit->uid, unit->leaf); /* its exit is how we know */
+    /* While its first process lives a signal to its session is the cheapest way, and its exit is
+     * how we know; whoever left the session is in the group still, which is emptied after that. */
+    if (unit->has_leaf && rt->can.kill && unit->stage == PUNIT_DRAINING)
+        (void)cgroup_leaf_kill(rt->tree, unit->uid, unit->leaf);
     else
         spawners_signal(rt->spawners, unit->id, SIGKILL, true);
 }

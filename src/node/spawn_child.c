@@ -113,9 +113,11 @@ CHILD_CODE static int step_limit(struct spawn_plan *plan)
         return 0;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return failed();
-    limit.rlim_cur = (rlim_t)plan->request->nofile_soft;
-    if (limit.rlim_cur > limit.rlim_max)
-        limit.rlim_cur = limit.rlim_max;
+    rlim_t soft = (rlim_t)plan->request->nofile_soft;
+    soft = soft > limit.rlim_max ? limit.rlim_max : soft;
+    if (limit.rlim_cur == soft)
+        return 0;
+    limit.rlim_cur = soft;
     return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? failed() : 0;
 }
 
