@@ -320,8 +320,10 @@ def start_rows(s):
         kit.row(f"{name}: last ready", f"{middle(capped, 1):.2f} s",
                 f"all at once {middle(free, 1):.2f} s: {ratio:.3f} x{corrected}", "<= 1.02 x",
                 kit.verdict(ratio, 1.02, True))
-        kit.row(f"{name}: own start p99", f"{own:.0f} ms", f"alone {alone:.0f} ms: {own / alone:.2f} x",
-                "<= 1.2 x", kit.verdict(own / alone, 1.2, True))
+        # The bar is of starts that need a CPU; two that need memory get in each other's way.
+        bar = ("<= 1.2 x", kit.verdict(own / alone, 1.2, True)) if kind == "alu" else ("-", "-")
+        kit.row(f"{name}: own start p99", f"{own:.0f} ms",
+                f"alone {alone:.0f} ms: {own / alone:.2f} x", *bar)
 
 
 def measure_starts(s):
