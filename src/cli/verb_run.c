@@ -360,7 +360,7 @@ static enum run_result result_of(const struct run *run)
         return RUN_RESULT_INTERRUPTED;
     if (verdict.failed > 0)
         return RUN_RESULT_FAILED;
-    if (verdict.succeeded == verdict.groups)
+    if (run_verdict_is_success(&verdict))
         return RUN_RESULT_SUCCEEDED;
     if (run->until_ready && verdict.ready == verdict.groups)
         return RUN_RESULT_READY;
