@@ -184,8 +184,16 @@ def alone(world, steps):
     return weights, error
 
 
+def tell_ready():
+    """To whoever starts many of these: this one has what it needs, the next may begin."""
+    if "NOTIFY_SOCKET" in os.environ:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+            ready.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+
+
 def train(args, rank, world, epoch):
     saved, rows = Saved(args.dir, rank), data_of(rank)
+    tell_ready()
     ring = Ring(rank, world, epoch, args.dir)
     first = ring.least(max([0] + saved.steps()))
     saved.drop_after(first)
