@@ -185,10 +185,16 @@ def alone(world, steps):
 
 
 def tell_ready():
-    """To whoever starts many of these: this one has what it needs, the next may begin."""
-    if "NOTIFY_SOCKET" in os.environ:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
-            ready.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+    """To whoever starts many of these: this one has what it needs, the next may begin. He may be
+    away for a moment, and comes back."""
+    until = time.monotonic() + PATIENCE_S
+    while "NOTIFY_SOCKET" in os.environ and time.monotonic() < until:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+                ready.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+            return
+        except OSError:
+            time.sleep(0.05)
 
 
 def train(args, rank, world, epoch):
