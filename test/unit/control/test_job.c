@@ -553,13 +553,13 @@ static void test_replaced_when_failed(void **state)
     sim_free(sim);
 }
 
-/* A drained node: however many went with it, nobody waits. One that fails by itself afterwards waits
- * as after a first failure. */
+/* A drained node: however many went with it, nobody waits. One that fails by itself afterwards
+ * waits as after a first failure. */
 static void test_sent_away_without_a_pause(void **state)
 {
     (void)state;
-    struct sim *sim = open_job_as(
-        "j", "'parallelism':4,'completions':4,'podReplacementPolicy':'Failed'", PLACED);
+    struct sim *sim =
+        open_job_as("j", "'parallelism':4,'completions':4,'podReplacementPolicy':'Failed'", PLACED);
     for (int i = 0; i < 4; i++)
         delete_pod(sim, running(sim, -1), -1);
     expect(sim, "0/0/4 0/0");
