@@ -27,7 +27,7 @@ import time
 FEATURES = 24
 SAMPLES = 48  # of each worker
 RATE = 0.12
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 def data_of(rank):
@@ -187,11 +187,14 @@ def alone(world, steps):
 def tell_ready():
     """To whoever starts many of these: this one has what it needs, the next may begin. He may be
     away for a moment, and comes back."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if address.startswith("@"):
+        address = "\0" + address[1:]  # a name without a file
     until = time.monotonic() + PATIENCE_S
-    while "NOTIFY_SOCKET" in os.environ and time.monotonic() < until:
+    while address and time.monotonic() < until:
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
-                ready.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+                ready.sendto(b"READY=1", address)
             return
         except OSError:
             time.sleep(0.05)
