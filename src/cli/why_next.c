@@ -118,6 +118,22 @@ static bool is_at_barrier(yyjson_val *set)
                json_int_at(set, "status.deprecatedEpoch", 0);
 }
 
+static bool is_at_work(yyjson_val *set)
+{
+    int64_t there = 0, wanted = 0;
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(json_at(set, "status.replicatedJobsStatus"), i, n, item)
+    {
+        there += json_int_at(item, "ready", 0) + json_int_at(item, "succeeded", 0);
+    }
+    yyjson_arr_foreach(json_at(set, "spec.replicatedJobs"), i, n, item)
+    {
+        wanted += json_int_at(item, "replicas", 1);
+    }
+    return there >= wanted;
+}
+
 void next_jobset(struct why *why, yyjson_val *set, struct str *out)
 {
     const char *end = why_is_true(set, "Completed") ? "Completed" : "Failed";
@@ -131,8 +147,10 @@ void next_jobset(struct why *why, yyjson_val *set, struct str *out)
         str_add(out, "it starts when spec.suspend is false");
     } else if (is_at_barrier(set)) {
         str_add(out, "all members start together when the last has arrived");
-    } else {
+    } else if (is_at_work(set)) {
         str_add(out, "it is done when all its Jobs are");
+    } else {
+        str_add(out, "it is at work when all its members are ready");
     }
 }
 

@@ -54,7 +54,7 @@ int why_node(struct why *why, yyjson_val *node, yyjson_mut_val *answer)
         why_put(why, answer, "reason", json_str_at(ready, "reason"));
         why_help(why, answer, "is its program there? muster up runs this machine's nodes");
     } else if (is_cordoned(node)) {
-        why_say(why, answer, "%s is cordoned, and %s", label,
+        why_say(why, answer, "%s is ready, but cordoned, and %s", label,
                 load.pods == 0 ? "empty" : "still has pods");
         why_put(why, answer, "reason", "Cordoned");
     } else {

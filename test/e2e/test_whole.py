@@ -167,7 +167,7 @@ def all_are_ready_and_one_dies_by_itself(w):
 @cases
 def a_node_is_drained(w):
     matches(w.muster("drain", "b"), r"^node/b drained$")
-    check_all(w, "drained", node_b="is cordoned, and empty.*next: it takes pods again after: muster uncordon b")
+    check_all(w, "drained", node_b="is ready, but cordoned, and empty.*next: it takes pods again after: muster uncordon b")
     w.wait("red", "epoch 3")
     w.wait("red", "ready", 3)
     nodes = {p["spec"]["nodeName"] for p in w.get(PODS)["items"]}

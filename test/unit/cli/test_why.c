@@ -619,7 +619,7 @@ static const struct scene SETS_SCENES[] = {
        LIST("{" META("a", "") ",\"status\":{\"active\":1,\"ready\":1}}")}},
      0,
      "jobset/s is not done: of 2 Jobs 1 are ready, 0 done\n"
-     "next: it is done when all its Jobs are\n",
+     "next: it is at work when all its members are ready\n",
      ""},
 };
 
@@ -662,7 +662,7 @@ static const struct scene AROUND[] = {
                      ",\"spec\":{\"unschedulable\":true},\"status\":{" READY("True") "}")),
       ASK_FOR(NEIGHBOURS, LIST(""))},
      0,
-     "node/n1 is cordoned, and empty\n"
+     "node/n1 is ready, but cordoned, and empty\n"
      "  0 pods are on it, 0 ready\n"
      "since 60s; next: it takes pods again after: muster uncordon n1\n",
      ""},
