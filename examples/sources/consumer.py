@@ -10,6 +10,9 @@ import socket
 import sys
 
 PATH = os.environ["MUSTER_VREPLICAS_FILE"]
+NOTIFY = os.environ["NOTIFY_SOCKET"]
+if NOTIFY.startswith("@"):
+    NOTIFY = "\0" + NOTIFY[1:]  # a name without a file, where the path would be too long
 
 
 def share():
@@ -31,6 +34,6 @@ signal.signal(signal.SIGHUP, tell)
 signal.signal(signal.SIGTERM, lambda signo, frame: sys.exit(0))
 tell()
 with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:  # signals may come from now on
-    ready.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+    ready.sendto(b"READY=1", NOTIFY)
 while True:
     signal.pause()

@@ -27,7 +27,7 @@ import time
 FEATURES = 24
 SAMPLES = 48  # of each worker
 RATE = 0.12
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 def data_of(rank):
@@ -184,8 +184,25 @@ def alone(world, steps):
     return weights, error
 
 
+def tell_ready():
+    """To whoever starts many of these: this one has what it needs, the next may begin. He may be
+    away for a moment, and comes back."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if address.startswith("@"):
+        address = "\0" + address[1:]  # a name without a file
+    until = time.monotonic() + PATIENCE_S
+    while address and time.monotonic() < until:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+                ready.sendto(b"READY=1", address)
+            return
+        except OSError:
+            time.sleep(0.05)
+
+
 def train(args, rank, world, epoch):
     saved, rows = Saved(args.dir, rank), data_of(rank)
+    tell_ready()
     ring = Ring(rank, world, epoch, args.dir)
     first = ring.least(max([0] + saved.steps()))
     saved.drop_after(first)

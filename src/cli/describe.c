@@ -283,6 +283,16 @@ void describe_object(yyjson_val *object, time_ms now, struct str *out)
     }
 }
 
+void describe_life(const char *lines, struct str *out)
+{
+    struct sv rest = sv_of(lines);
+    str_add(out, "Life:\n");
+    while (rest.len > 0) {
+        struct sv line = sv_cut(&rest, '\n');
+        str_addf(out, "  %.*s\n", (int)line.len, line.ptr);
+    }
+}
+
 void describe_events(yyjson_val *list, time_ms now, struct str *out)
 {
     static const char *const TITLES[] = {"Type", "Reason", "Age", "From", "Message"};

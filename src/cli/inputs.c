@@ -79,14 +79,46 @@ int inputs_read(struct cli *cli, const char *file, struct manifest *ret_manifest
     return manifest_parse(file, (struct sv){str_text(&text), text.len}, ret_manifest, err);
 }
 
+static int second_configuration(const struct manifest *manifest, size_t index,
+                                const struct manifests *manifests, struct err *err)
+{
+    (void)err_set(err, -EINVAL, "%s:%d: there is a second Configuration; the first is in %s:%d",
+                  manifest->file, manifest->docs.items[index].line, manifests->configured,
+                  manifests->configured_line);
+    return err_hint(err, "a server has one");
+}
+
+static int take_configuration(struct cli *cli, struct manifest *manifest, size_t index,
+                              struct manifests *manifests, struct err *err)
+{
+    scoped_str warnings = {0};
+    if (manifests->configured != NULL)
+        return second_configuration(manifest, index, manifests, err);
+    int r = configuration_take(manifest, index, &manifests->configuration, &warnings, err);
+    if (r < 0)
+        return r;
+    fputs(str_text(&warnings), cli->err);
+    manifests->configured = mem_strdup(manifest->file);
+    manifests->configured_line = manifest->docs.items[index].line;
+    manifest_drop(manifest, index);
+    return 0;
+}
+
 static int load_file(struct cli *cli, const char *file, struct manifests *manifests)
 {
     struct err err = {0};
     struct manifest manifest = {0};
-    if (inputs_read(cli, file, &manifest, &err) < 0)
+    int r = inputs_read(cli, file, &manifest, &err);
+    if (r < 0)
         return cli_error(cli, CLI_FAILED, &err);
+    for (size_t i = 0; r == 0 && i < manifest.docs.len;) {
+        if (configuration_is(yyjson_mut_doc_get_root(manifest.docs.items[i].doc)))
+            r = take_configuration(cli, &manifest, i, manifests, &err);
+        else
+            i++;
+    }
     vec_push(&manifests->list, manifest);
-    return CLI_OK;
+    return r < 0 ? cli_error(cli, CLI_FAILED, &err) : CLI_OK;
 }
 
 int manifests_read(struct cli *cli, const char *const *paths, size_t n, struct manifests *manifests)
@@ -120,6 +152,17 @@ void manifests_done(struct manifests *manifests)
     for (size_t i = 0; i < manifests->list.len; i++)
         manifest_done(&manifests->list.items[i]);
     vec_done(&manifests->list);
+    configuration_done(&manifests->configuration);
+    mem_free(manifests->configured);
+}
+
+void manifests_pass_over(struct cli *cli, const struct manifests *manifests)
+{
+    if (manifests->configured != NULL)
+        fprintf(cli->err,
+                "%s:%d: a Configuration is for a server that starts: the one that runs keeps its "
+                "own\n",
+                manifests->configured, manifests->configured_line);
 }
 
 int manifests_each(const struct manifests *manifests, document_fn *each, void *arg)

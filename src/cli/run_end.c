@@ -222,15 +222,26 @@ static void stop_shared(struct run *run, bool takes_all)
         delete_rest(run);
 }
 
+/* After a success only what has no end of its own may still run. */
+static bool is_stopped(const struct run *run, enum run_result result)
+{
+    struct run_verdict verdict;
+    run_model_judge(&run->model, &verdict);
+    return RESULTS[result].stops || (result == RUN_RESULT_SUCCEEDED && verdict.endless > 0);
+}
+
 static void stop_all(struct run *run, enum run_result result)
 {
+    bool stops = is_stopped(run, result);
     run->is_ending = run->is_private;
-    if (RESULTS[result].stops)
+    if (stops)
         tell_stopping(run);
     if (run->is_private)
         stop_private(run);
-    else if (RESULTS[result].stops && run->feed != NULL)
+    else if (stops && run->feed != NULL)
         stop_shared(run, RESULTS[result].takes_all);
+    if (run->feed != NULL && stops)
+        drain_logs(run); /* the last words of what was stopped */
 }
 
 /* ---- telling how it was ---- */
@@ -306,8 +317,6 @@ int run_end(struct run *run, enum run_result result)
         print_tails(run);
     }
     stop_all(run, result);
-    if (run->feed != NULL && RESULTS[result].stops)
-        drain_logs(run); /* the last words of what was stopped */
     if (run->is_private)
         run_model_stopped(&run->model); /* a server's last words do not always get through */
     run_show_settle(&run->show, &run->model, loop_now(run->loop));

@@ -610,10 +610,17 @@ void run_model_judge(const struct run_model *model, struct run_verdict *ret_verd
         verdict.succeeded += group->outcome == RUN_SUCCEEDED;
         verdict.failed += group->outcome == RUN_LOST || group->outcome == RUN_GONE;
         verdict.ready += run_group_is_ready(group);
+        verdict.endless += group->kind == &KIND_STATEFULSET && group->outcome == RUN_GOES_ON;
         if (group->ready_at < 0 || verdict.ready_at < 0)
             verdict.ready_at = -1;
         else if (group->ready_at > verdict.ready_at)
             verdict.ready_at = group->ready_at;
     }
     *ret_verdict = verdict;
+}
+
+bool run_verdict_is_success(const struct run_verdict *verdict)
+{
+    bool has_ended = verdict->succeeded > 0 || verdict->endless == 0;
+    return has_ended && verdict->succeeded + verdict->endless == verdict->groups;
 }

@@ -106,8 +106,11 @@ bool run_group_is_ready(const struct run_group *group); /* or has succeeded */
 
 struct run_verdict {
     size_t groups, succeeded, failed, ready;
+    size_t endless; /* go on, and never end by themselves */
     size_t units;
     int64_t restarts;
     time_ms ready_at; /* all of them for the first time; -1: never */
 };
 void run_model_judge(const struct run_model *model, struct run_verdict *ret_verdict);
+/* Has all succeeded that has an end? What serves it is not waited for. */
+bool run_verdict_is_success(const struct run_verdict *verdict);

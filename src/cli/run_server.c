@@ -18,6 +18,7 @@
 #define DIR_MAX 80 /* the path of a socket in it may have 107 bytes */
 #define LOG_BYTES_MAX (64u << 20)
 #define OPEN_MAX_WALK 16
+#define WORDS_MAX 12
 
 static int make_dir(char **ret_dir, struct err *err)
 {
@@ -42,7 +43,7 @@ static int make_dir(char **ret_dir, struct err *err)
 }
 
 struct beginning {
-    const char *dir, *nodes;
+    const char *words[WORDS_MAX]; /* its command line, NULL at the end */
     int out_fd, log_fd;
     pid_t parent;
 };
@@ -64,12 +65,27 @@ static void become_server(const struct beginning *with)
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null >= 0)
         (void)dup2(null, STDIN_FILENO); /* at worst it could read our terminal, and does not */
-    (void)execl("/proc/self/exe", "muster", "up", "--data", with->dir, "--log-level", "warn",
-                with->nodes != NULL ? "--nodes" : (char *)NULL, with->nodes, (char *)NULL);
+    (void)execv("/proc/self/exe", (char *const *)with->words);
     _exit(127);
 }
 
-int run_server_start(struct run_server *server, const char *nodes, struct err *err)
+static struct beginning beginning_of(const char *dir, const struct run_wishes *wishes)
+{
+    struct beginning with = {.words = {"muster", "up", "--data", dir, "--log-level", "warn"},
+                             .parent = getpid()};
+    size_t n = 6;
+    if (wishes->nodes != NULL) {
+        with.words[n++] = "--nodes";
+        with.words[n++] = wishes->nodes;
+    }
+    if (wishes->config != NULL) {
+        with.words[n++] = "--config";
+        with.words[n++] = wishes->config;
+    }
+    return with;
+}
+
+int run_server_start(struct run_server *server, const struct run_wishes *wishes, struct err *err)
 {
     int pipe_fds[2];
     *server = (struct run_server){.pidfd = -1, .out_fd = -1};
@@ -83,10 +99,12 @@ int run_server_start(struct run_server *server, const char *nodes, struct err *e
     scoped_fd write_fd = pipe_fds[1];
     server->out_fd = pipe_fds[0];
     (void)fcntl(server->out_fd, F_SETFL, O_NONBLOCK); /* a pipe takes it */
-    pid_t parent = getpid();
+    struct beginning with = beginning_of(server->dir, wishes);
+    with.out_fd = write_fd;
+    with.log_fd = log_fd;
     server->pid = fork();
     if (server->pid == 0)
-        become_server(&(struct beginning){server->dir, nodes, write_fd, log_fd, parent});
+        become_server(&with);
     if (server->pid < 0) {
         server->pid = 0;
         return err_set(err, -errno, "cannot start a private server: %s", strerror(errno));

@@ -16,8 +16,12 @@ struct run_server {
     struct str said;
 };
 
-/* `nodes`: a file with Node objects that it shall have, or NULL. */
-int run_server_start(struct run_server *server, const char *nodes, struct err *err);
+/* Files that say what it shall be; NULL: none does. */
+struct run_wishes {
+    const char *nodes;  /* Node objects that it shall have */
+    const char *config; /* its Configuration */
+};
+int run_server_start(struct run_server *server, const struct run_wishes *wishes, struct err *err);
 /* Reads what it said. 1: it is ready; 0: not yet; -EPIPE: it will not be. */
 int run_server_look(struct run_server *server);
 void run_server_signal(const struct run_server *server, int signo);

@@ -319,7 +319,8 @@ void run_view_summary(const struct run_model *model, time_ms now, struct str *ou
     size_t others = verdict.groups - verdict.succeeded - verdict.failed;
     str_addf(out, "%zu succeeded, %zu failed", verdict.succeeded, verdict.failed);
     if (others > 0)
-        str_addf(out, ", %zu had not ended", others);
+        str_addf(out, ", %zu %s", others,
+                 run_verdict_is_success(&verdict) ? "stopped" : "had not ended");
     if (verdict.ready_at >= 0) {
         str_add(out, "; all ready after ");
         run_view_seconds(verdict.ready_at - model->began_at, out);

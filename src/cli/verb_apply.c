@@ -59,8 +59,10 @@ static int apply_all(struct apply *apply)
                                 .is_strict = validate,
                                 .on_applied = on_applied,
                                 .arg = apply};
-    if (exit_code == CLI_OK)
+    if (exit_code == CLI_OK) {
+        manifests_pass_over(apply->cli, &manifests);
         exit_code = applying_send(&applying, &manifests);
+    }
     manifests_done(&manifests);
     return exit_code;
 }

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "cli/describe.h"
 #include "cli/target.h"
+#include "cli/why.h"
 
 const struct opt OPTS_DESCRIBE[] = {
     {"namespace", 'n', "NAMESPACE", "The namespace of the objects.",
@@ -52,6 +53,19 @@ static void add_spread(struct cli *cli, const struct item *item, yyjson_val *vpo
     describe_spread(vpod, yyjson_doc_get_root(pods), yyjson_doc_get_root(nodes), out);
 }
 
+/* What cannot be had makes it shorter, not wrong. */
+static void add_life(struct cli *cli, const struct item *item, yyjson_val *object, struct str *out)
+{
+    struct why why = {.cli = cli, .now = cli_now(cli), .doc = yyjson_mut_doc_new(&JSON_ALC)};
+    scoped_str text = {0};
+    yyjson_mut_val *answer = yyjson_mut_obj(why.doc);
+    if (why_life(&why, item->kind, object, answer) == CLI_OK) {
+        why_print(&why, answer, &text);
+        describe_life(str_text(&text), out);
+    }
+    why_done(&why);
+}
+
 static int describe_item(struct cli *cli, const struct item *item, bool first)
 {
     scoped_str url = {0};
@@ -67,6 +81,7 @@ static int describe_item(struct cli *cli, const struct item *item, bool first)
     describe_object(yyjson_doc_get_root(doc), cli_now(cli), &text);
     if (item->kind == &KIND_VPOD)
         add_spread(cli, item, yyjson_doc_get_root(doc), &text);
+    add_life(cli, item, yyjson_doc_get_root(doc), &text);
     if (opt_flag(&cli->opts, "show-events"))
         describe_events(yyjson_doc_get_root(events), cli_now(cli), &text);
     cli_print(cli, &text);

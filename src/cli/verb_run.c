@@ -216,7 +216,7 @@ static int fail_server(struct run *run)
     return CLI_FAILED;
 }
 
-/* Nodes that the files want to have: a private server has them. */
+/* Nodes and a configuration that the files want to have: a private server has them. */
 static const char *nodes_in(const struct manifests *manifests)
 {
     for (size_t i = 0; i < manifests->list.len; i++) {
@@ -231,7 +231,10 @@ static int start_private(struct run *run)
 {
     struct err err = {0};
     run->is_private = true;
-    if (run_server_start(&run->server, nodes_in(run->manifests), &err) < 0) {
+    const char *config = run->manifests->configured;
+    struct run_wishes wishes = {.nodes = nodes_in(run->manifests),
+                                .config = !str_eq(config, "-") ? config : NULL};
+    if (run_server_start(&run->server, &wishes, &err) < 0) {
         run->has_server_ended = true;
         return cli_error(run->cli, CLI_FAILED, &err);
     }
@@ -360,7 +363,7 @@ static enum run_result result_of(const struct run *run)
         return RUN_RESULT_INTERRUPTED;
     if (verdict.failed > 0)
         return RUN_RESULT_FAILED;
-    if (verdict.succeeded == verdict.groups)
+    if (run_verdict_is_success(&verdict))
         return RUN_RESULT_SUCCEEDED;
     if (run->until_ready && verdict.ready == verdict.groups)
         return RUN_RESULT_READY;
@@ -396,6 +399,8 @@ static int give_up(struct run *run, int exit_code)
 static int run_files(struct run *run, const struct manifests *manifests)
 {
     int exit_code = get_server(run);
+    if (exit_code == CLI_OK && (!run->is_private || str_eq(manifests->configured, "-")))
+        manifests_pass_over(run->cli, manifests);
     if (exit_code == CLI_OK && !is_given_up(run))
         exit_code = apply_files(run, manifests);
     if (exit_code == CLI_OK && !is_given_up(run) && run->model.groups.len == 0)

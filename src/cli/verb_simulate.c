@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "cli/gantt.h"
 #include "cli/inputs.h"
+#include "cli/nodesfile.h"
 #include "sim/rehearsal.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +23,10 @@ const struct opt OPTS_SIMULATE[] = {
     {0},
 };
 
-/* Without a Scenario there is one machine, as large as a usual server. */
+/* Without a Scenario and without Node objects there is one machine, as large as a usual server. */
 #define SPEC_USUAL                                                                                 \
     "{\"nodes\":[{\"name\":\"node\",\"capacity\":{\"cpu\":\"16\",\"memory\":\"64Gi\"}}]}"
+#define SPEC_EMPTY "{}"
 
 struct document {
     const struct manifest *manifest;
@@ -86,6 +88,15 @@ static int take_document(void *arg, const struct manifest *manifest, size_t inde
     return CLI_OK;
 }
 
+static bool has_nodes(const struct simulate *s)
+{
+    for (size_t i = 0; i < s->manifests.list.len; i++) {
+        if (nodes_file_has(&s->manifests.list.items[i]))
+            return true;
+    }
+    return false;
+}
+
 static int read_inputs(struct simulate *s, int argc, char **argv)
 {
     int exit_code = manifests_read(s->cli, (const char *const *)argv, (size_t)argc, &s->manifests);
@@ -93,9 +104,12 @@ static int read_inputs(struct simulate *s, int argc, char **argv)
         exit_code = manifests_each(&s->manifests, take_document, s);
     if (exit_code != CLI_OK || s->scenario.doc != NULL)
         return exit_code;
-    fprintf(s->cli->err, "no Scenario in these files: one node with 16 cores is assumed\n");
-    int r = json_parse(SV("{\"spec\":" SPEC_USUAL "}"), &s->scenario.doc, NULL);
-    return r < 0 ? CLI_FAILED : CLI_OK;
+    struct sv spec = SV("{\"spec\":" SPEC_EMPTY "}");
+    if (!has_nodes(s)) {
+        fprintf(s->cli->err, "no Scenario in these files: one node with 16 cores is assumed\n");
+        spec = SV("{\"spec\":" SPEC_USUAL "}");
+    }
+    return json_parse(spec, &s->scenario.doc, NULL) < 0 ? CLI_FAILED : CLI_OK;
 }
 
 /* Its seed, replaced. */
@@ -175,6 +189,7 @@ static void play(struct simulate *s, const struct gantt_look *look)
         .spec = yyjson_obj_get(yyjson_doc_get_root(s->scenario.doc), "spec"),
         .documents = s->roots.items,
         .n_documents = s->roots.len,
+        .configuration = s->manifests.configured != NULL ? &s->manifests.configuration : NULL,
         .on_line = as_json ? on_line_json : on_line_chart,
         .on_trouble = on_trouble,
         .arg = s};

@@ -65,6 +65,7 @@ struct up {
     VEC(const char *) labels;
     size_t window_changes;
     struct configuration configuration;
+    const char *config; /* the file that says it; NULL: none does */
     int exit_code;
     bool is_stopping;
 };
@@ -106,17 +107,16 @@ static void on_signal(void *arg, int signo)
 static void on_hangup(void *arg, int signo)
 {
     struct up *up = arg;
-    const char *file = opt_get(&up->cli->opts, "config");
     struct configuration read = {0};
     struct err err = {0};
     (void)signo;
-    if (file == NULL) {
+    if (up->config == NULL) {
         log_info("config.none signal=SIGHUP");
         return;
     }
     if (up->is_stopping || up->host == NULL)
         return;
-    if (configfile_read(up->cli, file, &read, &err) < 0) {
+    if (configfile_read(up->cli, up->config, &read, &err) < 0) {
         log_error("config.refused error=\"%s\" hint=\"%s\" kept=\"as before\"", err.text, err.hint);
         return;
     }
@@ -124,7 +124,7 @@ static void on_hangup(void *arg, int signo)
     up->configuration = read;
     host_configure(up->host, &up->configuration);
     configuration_done(&before);
-    log_info("config.loaded file=%s", file);
+    log_info("config.loaded file=%s", up->config);
 }
 
 /* The contract with scripts: exactly one line on standard output. */
@@ -242,12 +242,19 @@ static size_t check_all(struct cli *cli, const struct manifests *manifests)
     return findings;
 }
 
-static bool load_config(struct up *up)
+/* --config, else what stands among the objects of --filename. */
+static bool load_config(struct up *up, struct manifests *manifests)
 {
-    const char *file = opt_get(&up->cli->opts, "config");
     struct err err = {0};
     configuration_default(&up->configuration);
-    if (file == NULL || configfile_read(up->cli, file, &up->configuration, &err) >= 0)
+    up->config = opt_get(&up->cli->opts, "config");
+    if (up->config == NULL && manifests->configured != NULL) {
+        up->config = manifests->configured;
+        up->configuration = manifests->configuration;
+        manifests->configuration = (struct configuration){0};
+        return true;
+    }
+    if (up->config == NULL || configfile_read(up->cli, up->config, &up->configuration, &err) >= 0)
         return true;
     (void)cli_error(up->cli, CLI_FAILED, &err);
     return false;
@@ -277,7 +284,7 @@ int verb_up(struct cli *cli, int argc, char **argv)
         manifests_done(&manifests);
         return r;
     }
-    if (check_all(cli, &manifests) > 0 || !load_config(&up)) {
+    if (check_all(cli, &manifests) > 0 || !load_config(&up, &manifests)) {
         manifests_done(&manifests);
         nodes_file_done(&up.file);
         return CLI_FAILED;

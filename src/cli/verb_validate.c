@@ -196,6 +196,29 @@ static void look_at_pod(const struct validate *v, const struct manifest *manifes
 
 /* ---- files ---- */
 
+/* A Configuration is for a server, and may stand among the objects that it is to run. */
+static void check_configuration(const struct manifest *manifest, size_t index,
+                                struct verdict *verdict)
+{
+    struct configuration configuration = {0};
+    struct err err = {0};
+    if (configuration_take(manifest, index, &configuration, &verdict->warnings, &err) < 0)
+        str_addf(&verdict->findings, "%s\n", err.text);
+    if (err.hint[0] != '\0')
+        str_addf(&verdict->findings, HINT "%s\n", err.hint);
+    configuration_done(&configuration);
+}
+
+static void check_document(struct validate *v, const struct manifest *manifest, size_t index,
+                           struct verdict *verdict)
+{
+    const struct kind *kind = NULL;
+    if (configuration_is(yyjson_mut_doc_get_root(manifest->docs.items[index].doc)))
+        check_configuration(manifest, index, verdict);
+    else if (manifest_check_file(manifest, index, &verdict->findings, &kind) == 0)
+        look_at_pod(v, manifest, index, kind, verdict);
+}
+
 static void check_file(struct validate *v, const char *file)
 {
     struct err err = {0};
@@ -207,11 +230,8 @@ static void check_file(struct validate *v, const char *file)
             str_addf(&verdict.findings, HINT "%s\n", err.hint);
     }
     verdict.objects = manifest.docs.len;
-    for (size_t i = 0; i < verdict.objects; i++) {
-        const struct kind *kind = NULL;
-        if (manifest_check_file(&manifest, i, &verdict.findings, &kind) == 0)
-            look_at_pod(v, &manifest, i, kind, &verdict);
-    }
+    for (size_t i = 0; i < verdict.objects; i++)
+        check_document(v, &manifest, i, &verdict);
     if (v->as_json)
         report_json(v, &verdict);
     else

@@ -56,15 +56,17 @@ const struct verb VERBS[] = {
      "One pod\tmuster describe pod web-0\n"
      "All jobs of one team\tmuster describe jobs -l team=a\n",
      1, -1, OPTS_DESCRIBE, VERB_SERVER, WORDS_KIND_NAMES, verb_describe},
-    {"why", "KIND/NAME | KIND NAME", "tell why an object is not ready or not done",
+    {"why", "KIND/NAME | KIND NAME", "tell where in its life an object is, and why",
      "Says in words why a pod is not running or not ready, or why a job or jobset is not done, and "
      "what "
      "would help: what it waits for down to the first cause, which limit of the node holds it "
      "back and who is ahead of it, when it starts again after a failure. The first line is the "
-     "short answer.",
+     "short answer, the last one since when it is so and what comes next. Every kind has an "
+     "answer: queues, flavors, nodes and pools too.",
      "A pod\tmuster why pod/web-0\n"
      "A gang that waits in a queue\tmuster why workload/job-train\n"
-     "A job and its first pods that are not ready\tmuster why job train\n",
+     "A job and its first pods that are not ready\tmuster why job train\n"
+     "A node that was drained\tmuster why node/b\n",
      1, 2, OPTS_WHY, VERB_SERVER, WORDS_KIND_NAMES, verb_why},
     {"timeline", "KIND/NAME | KIND NAME", "draw how a pod or a job started",
      "Draws a line for each container: how long it was blocked by others, pending for the node's "

@@ -1,17 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/why.h"
+#include "base/mem.h"
 #include "cli/grid.h"
 #include "model/cell.h"
 #include <stdarg.h>
 #include <stdio.h>
 
 const struct why_kind WHY_KINDS[] = {
-    {&KIND_POD, why_pod},
-    {&KIND_JOB, why_job},
-    {&KIND_JOBSET, why_jobset},
-    {&KIND_WORKLOAD, why_workload},
-    {0},
+    {&KIND_POD, why_pod, next_pod},
+    {&KIND_JOB, why_job, next_job},
+    {&KIND_JOBSET, why_jobset, next_jobset},
+    {&KIND_WORKLOAD, why_workload, next_workload},
+    {&KIND_NODE, why_node, next_node},
+    {&KIND_NODECONFIG, why_nodeconfig, next_nodeconfig},
+    {&KIND_CLUSTERQUEUE, why_clusterqueue, next_clusterqueue},
+    {&KIND_LOCALQUEUE, why_localqueue, next_localqueue},
+    {&KIND_RESOURCEFLAVOR, why_flavor, next_flavor},
+    {&KIND_STATEFULSET, why_statefulset, next_statefulset},
+    {&KIND_VPOD, why_vpod, next_vpod},
+    {&KIND_CONFIGMAP, why_configmap, next_configmap},
+    {&KIND_NAMESPACE, why_namespace, next_namespace},
+    {NULL, why_plain, next_plain},
 };
+
+/* ---- a life ---- */
+
+static const struct why_kind *row_of(const struct kind *kind)
+{
+    const struct why_kind *row = WHY_KINDS;
+    while (row->kind != NULL && row->kind != kind_stored(kind))
+        row++;
+    return row;
+}
+
+/* The last thing that its conditions tell of, else when it was made. */
+static time_ms changed_at(yyjson_val *object)
+{
+    time_ms last = 0;
+    size_t i, n;
+    yyjson_val *condition;
+    yyjson_arr_foreach(json_at(object, "status.conditions"), i, n, condition)
+    {
+        time_ms at = cell_time(condition, "lastTransitionTime");
+        last = at > last ? at : last;
+    }
+    return last > 0 ? last : cell_time(object, "metadata.creationTimestamp");
+}
+
+int why_life(struct why *why, const struct kind *kind, yyjson_val *object, yyjson_mut_val *answer)
+{
+    const struct why_kind *row = row_of(kind);
+    scoped_str next = {0}, since = {0};
+    why_put(why, answer, "kind", kind->name);
+    why_put(why, answer, "namespace", json_str_at(object, "metadata.namespace"));
+    why_put(why, answer, "name", json_str_at(object, "metadata.name"));
+    int exit_code = row->explain(why, object, answer);
+    time_ms at = changed_at(object);
+    if (at > 0 && yyjson_mut_obj_get(answer, "since") == NULL) {
+        rfc3339_format(at, &since);
+        why_put(why, answer, "since", str_text(&since));
+    }
+    if (json_str_at(object, "metadata.deletionTimestamp") != NULL)
+        str_add(&next, "it is gone when nothing holds it any more");
+    else
+        row->next(why, object, &next);
+    why_put(why, answer, "next", str_text(&next));
+    return exit_code;
+}
+
+void why_done(struct why *why)
+{
+    yyjson_mut_doc_free(why->doc);
+    yyjson_doc_free(why->configs);
+    yyjson_doc_free(why->neighbours);
+    mem_free(why->node);
+}
 
 /* ---- making answers ---- */
 
@@ -96,9 +159,24 @@ static void print(const yyjson_mut_val *answer, size_t depth, struct str *out)
     }
 }
 
-void why_print(const yyjson_mut_val *answer, struct str *out)
+/* "since 12s; next: it is done when all its Jobs are" */
+static void print_life(const struct why *why, yyjson_mut_val *answer, struct str *out)
+{
+    const char *since = json_mut_str_at(answer, "since"), *next = json_mut_str_at(answer, "next");
+    time_ms at = 0;
+    if (since != NULL && rfc3339_parse(sv_of(since), &at, NULL) == 0) {
+        str_add(out, "since ");
+        why_age(why, at, out);
+        str_add(out, next != NULL ? "; " : "\n");
+    }
+    if (next != NULL)
+        print_line("next: ", next, 0, out);
+}
+
+void why_print(const struct why *why, yyjson_mut_val *answer, struct str *out)
 {
     print(answer, 0, out);
+    print_life(why, answer, out);
 }
 
 /* ---- times ---- */
@@ -126,6 +204,37 @@ yyjson_doc *why_ask(struct why *why, const char *url)
         (void)json_parse((struct sv){str_text(&res.body), res.body.len}, &doc, NULL);
     client_response_done(&res);
     return doc;
+}
+
+yyjson_doc *why_list(struct why *why, const struct kind *kind, const char *ns, const char *selector,
+                     const char *value)
+{
+    scoped_str url = {0};
+    target_collection(kind, ns, &url);
+    if (selector != NULL)
+        target_query(&url, selector, value);
+    return why_ask(why, str_text(&url));
+}
+
+yyjson_val *why_items(yyjson_doc *list)
+{
+    return yyjson_obj_get(yyjson_doc_get_root(list), "items");
+}
+
+char *why_label(const struct kind *kind, yyjson_val *object)
+{
+    const char *name = json_str_at(object, "metadata.name");
+    return mem_printf("%s/%s", kind->singular, name != NULL ? name : "");
+}
+
+void why_set_well(struct why *why, yyjson_mut_val *answer, bool is_well)
+{
+    json_mut_put(why->doc, answer, "isWell", yyjson_mut_bool(why->doc, is_well));
+}
+
+bool why_is_true(yyjson_val *object, const char *type)
+{
+    return str_eq(json_str_at(why_condition(object, type), "status"), "True");
 }
 
 yyjson_val *why_condition(yyjson_val *object, const char *type)

@@ -19,12 +19,24 @@ struct why {
 
 /* Fills in an answer about `object`. 0 or an exit code. */
 typedef int why_fn(struct why *why, yyjson_val *object, yyjson_mut_val *answer);
+/* What comes next in its life: a sentence without its end. */
+typedef void next_fn(struct why *why, yyjson_val *object, struct str *out);
 struct why_kind {
     const struct kind *kind;
     why_fn *explain;
+    next_fn *next;
 };
-extern const struct why_kind WHY_KINDS[]; /* kind NULL ends it */
-why_fn why_pod, why_job, why_jobset, why_workload;
+/* The last one has no kind: it is for all that are not named. */
+extern const struct why_kind WHY_KINDS[];
+why_fn why_pod, why_job, why_jobset, why_workload, why_node, why_nodeconfig, why_clusterqueue,
+    why_localqueue, why_flavor, why_statefulset, why_vpod, why_configmap, why_namespace, why_plain;
+next_fn next_pod, next_job, next_jobset, next_workload, next_node, next_nodeconfig,
+    next_clusterqueue, next_localqueue, next_flavor, next_statefulset, next_vpod, next_configmap,
+    next_namespace, next_plain;
+
+/* Where in its life an object is, since when, and what comes next. 0 or an exit code. */
+int why_life(struct why *why, const struct kind *kind, yyjson_val *object, yyjson_mut_val *answer);
+void why_done(struct why *why);
 /* When a queue holds the owner of a Workload, whose name begins with `prefix`: what that says.
  * false: none does, and nothing was said. */
 bool why_queued(struct why *why, yyjson_val *owner, const char *prefix, yyjson_mut_val *answer);
@@ -38,16 +50,24 @@ void why_help(struct why *why, yyjson_mut_val *answer, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 yyjson_mut_val *why_detail(struct why *why, yyjson_mut_val *answer); /* a new one, empty */
 void why_put(struct why *why, yyjson_mut_val *answer, const char *key, const char *text);
-void why_print(const yyjson_mut_val *answer, struct str *out); /* as text */
+void why_print(const struct why *why, yyjson_mut_val *answer, struct str *out); /* as text */
 
 /* "12s", "3m10s": since `at`, until `at`; of times that are not known 0. */
 void why_age(const struct why *why, time_ms at, struct str *out);
 void why_left(const struct why *why, time_ms at, struct str *out);
 /* Of status.conditions; NULL: it is not there. */
 yyjson_val *why_condition(yyjson_val *object, const char *type);
+bool why_is_true(yyjson_val *object, const char *type);
+void why_set_well(struct why *why, yyjson_mut_val *answer, bool is_well);
+/* "kind/name", to be freed. */
+char *why_label(const struct kind *kind, yyjson_val *object);
 /* The document behind an address, or NULL: what cannot be had makes an answer shorter, not wrong.
  */
 yyjson_doc *why_ask(struct why *why, const char *url);
+/* A list of objects; `selector` is "labelSelector" or "fieldSelector" with its value, or NULL. */
+yyjson_doc *why_list(struct why *why, const struct kind *kind, const char *ns, const char *selector,
+                     const char *value);
+yyjson_val *why_items(yyjson_doc *list);
 
 /* ---- parts of the answer about a pod ---- */
 

@@ -68,11 +68,16 @@ static bool has_room(const struct look *look)
     return look->succeeded.len + look->failed.len < JOB_UNCOUNTED_MAX;
 }
 
+/* Pauses are for pods that fail by themselves. Who was sent away (its node is drained, something
+ * more important wants its place) is a failure in the counts, and made anew without one: a member
+ * that a whole group waits for must not wait longer the more of them there were on that node. */
 static void note_end(struct look *look, struct member *member, bool failed)
 {
     if (member->is_noted)
         return;
     member->is_noted = true;
+    if (failed && member->is_sent_away)
+        return;
     vec_push(&look->ends, ((struct end){member->ended, failed}));
 }
 

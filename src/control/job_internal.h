@@ -42,6 +42,7 @@ struct member { /* a pod of a Job */
     enum member_list list;
     bool is_tracked, is_ready;
     bool is_noted;       /* its end is part of the back-off */
+    bool is_sent_away;   /* somebody deleted it while it ran */
     bool is_written_off; /* the Job's status has it as failed: a late success changes nothing */
     bool is_excess;      /* during a look: goes first when pods are removed */
     unsigned in_look;    /* the look in which the Job's status named it */

@@ -401,6 +401,7 @@ static void read_pod(struct member *member, const struct obj *pod, time_ms now)
         class = MEMBER_FAILED;
     bool is_over = class != MEMBER_ACTIVE;
     time_ms before = member->ended;
+    member->is_sent_away = member->is_sent_away || class == MEMBER_LEAVING;
     member->class = class;
     member->is_tracked = obj_has_finalizer(pod, JOB_FINALIZER);
     member->is_ready = cell_condition_is(json_at(pod->root, "status.conditions"), "Ready", "True");

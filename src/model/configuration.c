@@ -288,15 +288,15 @@ static int report(const char *where, const struct findings *findings, struct err
     return first->hint != NULL ? err_hint(err, "%s", first->hint) : r;
 }
 
-static int judge(const struct manifest *manifest, const struct configuration_dialect *dialect,
-                 struct err *err)
+static int judge(const struct manifest *manifest, size_t index,
+                 const struct configuration_dialect *dialect, struct err *err)
 {
-    const struct manifest_doc *doc = &manifest->docs.items[0];
+    const struct manifest_doc *doc = &manifest->docs.items[index];
     struct findings findings = {0};
     int r = 0;
     find(dialect->type, doc->doc, &findings);
     if (findings.list.len > 0) {
-        int line = 1, column = 1;
+        int line = doc->line, column = 1;
         (void)manifest_position(doc, findings.list.items[0].at, &line, &column);
         scoped_free char *where = mem_printf("%s:%d:%d: ", manifest->file, line, column);
         r = report(where, &findings, err);
@@ -305,10 +305,10 @@ static int judge(const struct manifest *manifest, const struct configuration_dia
     return r;
 }
 
-static void warn_ignored(const struct manifest *manifest,
+static void warn_ignored(const struct manifest *manifest, size_t index,
                          const struct configuration_dialect *dialect, struct str *warnings)
 {
-    const struct manifest_doc *doc = &manifest->docs.items[0];
+    const struct manifest_doc *doc = &manifest->docs.items[index];
     size_t i, n;
     yyjson_mut_val *key, *val;
     yyjson_mut_obj_foreach(yyjson_mut_doc_get_root(doc->doc), i, n, key, val)
@@ -324,44 +324,72 @@ static void warn_ignored(const struct manifest *manifest,
     }
 }
 
-static const struct configuration_dialect *dialect_of(const struct manifest *manifest)
+/* NULL: none that is known. */
+static const struct configuration_dialect *dialect_of(yyjson_mut_val *root)
 {
-    const char *api =
-        json_mut_str_at(yyjson_mut_doc_get_root(manifest->docs.items[0].doc), "apiVersion");
+    const char *api = json_mut_str_at(root, "apiVersion");
     for (size_t i = 0; api != NULL && CONFIGURATION_DIALECTS[i].api != NULL; i++) {
         if (str_eq(api, CONFIGURATION_DIALECTS[i].api))
             return &CONFIGURATION_DIALECTS[i];
     }
-    return &CONFIGURATION_DIALECTS[0]; /* whose table says what is allowed */
+    return NULL;
 }
 
-static int read_parsed(const struct manifest *manifest, struct configuration *ret,
+bool configuration_is(yyjson_mut_val *root)
+{
+    return str_eq(json_mut_str_at(root, "kind"), "Configuration") && dialect_of(root) != NULL;
+}
+
+int configuration_take(const struct manifest *manifest, size_t index, struct configuration *ret,
                        struct str *warnings, struct err *err)
 {
-    if (manifest->docs.len != 1) {
-        (void)err_set(err, -EINVAL, "%s: holds %zu documents instead of one", manifest->file,
-                      manifest->docs.len);
-        return err_hint(err, "it begins with apiVersion: " OURS " and kind: Configuration");
-    }
-    const struct configuration_dialect *dialect = dialect_of(manifest);
-    int r = judge(manifest, dialect, err);
+    const yyjson_mut_doc *doc = manifest->docs.items[index].doc;
+    const struct configuration_dialect *dialect =
+        dialect_of(yyjson_mut_doc_get_root((yyjson_mut_doc *)doc));
+    dialect = dialect != NULL ? dialect
+                              : &CONFIGURATION_DIALECTS[0]; /* whose table says what is allowed */
+    int r = judge(manifest, index, dialect, err);
     if (r < 0)
         return r;
-    warn_ignored(manifest, dialect, warnings);
+    warn_ignored(manifest, index, dialect, warnings);
     configuration_default(ret);
-    ret->doc = yyjson_mut_doc_imut_copy(manifest->docs.items[0].doc, &JSON_ALC);
+    ret->doc = yyjson_mut_doc_imut_copy((yyjson_mut_doc *)doc, &JSON_ALC);
     decode(dialect, yyjson_doc_get_root(ret->doc), ret);
     return 0;
+}
+
+/* The only document, or the one among objects that is a configuration. */
+static int find_document(const struct manifest *manifest, size_t *ret_index, struct err *err)
+{
+    size_t found = 0;
+    *ret_index = 0;
+    for (size_t i = 0; i < manifest->docs.len && manifest->docs.len > 1; i++) {
+        if (!configuration_is(yyjson_mut_doc_get_root(manifest->docs.items[i].doc)))
+            continue;
+        *ret_index = i;
+        found++;
+    }
+    if (manifest->docs.len == 1 || found == 1)
+        return 0;
+    if (manifest->docs.len == 0)
+        (void)err_set(err, -EINVAL, "%s: holds 0 documents instead of one", manifest->file);
+    else
+        (void)err_set(err, -EINVAL, "%s: %zu of its %zu documents are a Configuration",
+                      manifest->file, found, manifest->docs.len);
+    return err_hint(err, "it begins with apiVersion: " OURS " and kind: Configuration");
 }
 
 int configuration_read(const char *file, struct sv text, struct configuration *ret,
                        struct str *warnings, struct err *err)
 {
     struct manifest manifest = {0};
+    size_t index = 0;
     int r = manifest_parse(file, text, &manifest, err);
     if (r < 0)
         return r;
-    r = read_parsed(&manifest, ret, warnings, err);
+    r = find_document(&manifest, &index, err);
+    if (r == 0)
+        r = configuration_take(&manifest, index, ret, warnings, err);
     manifest_done(&manifest);
     return r;
 }

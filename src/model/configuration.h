@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "model/manifest.h"
 #include "model/schema.h"
 
 /* The configuration file of the control plane (`muster up --config`), and the block of the same
@@ -26,9 +27,13 @@ struct configuration {
     yyjson_val *placement; /* in doc, its shape is checked; NULL: not set */
 };
 
-/* A file: one document that says apiVersion and kind. Errors read "file:line:column: path: what".
- * What was ignored is told in `warnings`, a line each. */
+/* A file: one document that says apiVersion and kind, alone or among objects. Errors read
+ * "file:line:column: path: what". What was ignored is told in `warnings`, a line each. */
 int configuration_read(const char *file, struct sv text, struct configuration *ret,
+                       struct str *warnings, struct err *err);
+/* The same of a document of a parsed file. */
+bool configuration_is(yyjson_mut_val *root);
+int configuration_take(const struct manifest *manifest, size_t index, struct configuration *ret,
                        struct str *warnings, struct err *err);
 /* A block within another document: no apiVersion, no kind; its errors begin with the path. */
 int configuration_of(yyjson_val *block, struct configuration *ret, struct err *err);

@@ -169,9 +169,10 @@ static const struct field EVENT_FIELDS[] = {
     {"patch", F_OBJECT, ONE, .of = &TYPE_SCENARIO_PATCH, .doc = "An object that is changed."},
     {"delete", F_OBJECT, ONE, .of = &TYPE_SCENARIO_DELETE, .doc = "An object that is deleted."},
     {"node", F_STRING, ONE, .doc = "A node to which something happens; state says what."},
-    {"state", F_STRING, ONE, .values = VALUES("Ready", "Cordoned", "Unreachable", "Gone"),
-     .doc = "Ready: it is there and takes pods. Cordoned: it takes no new ones. Unreachable: it "
-            "falls silent, its containers go on. Gone: it and all on it is lost."},
+    {"state", F_STRING, ONE, .values = VALUES("Ready", "Cordoned", "Drained", "Unreachable", "Gone"),
+     .doc = "Ready: it is there and takes pods. Cordoned: it takes no new ones. Drained: nor does "
+            "it keep those that it has. Unreachable: it falls silent, its containers go on. Gone: "
+            "it and all on it is lost."},
     {"pod", F_STRING, ONE,
      .doc = "namespace/name of a pod of which a container ends. Instead of the whole name the "
             "beginning is enough when the rest was made up: job-a-0 is the pod of index 0 of Job "
@@ -222,7 +223,7 @@ static void event_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *ol
     only_with(c, val, "container", "pod");
     only_with(c, val, "exit", "pod");
     if (rules_has(val, "node") && !rules_has(val, "state"))
-        check_required(c, "state", "Ready, Cordoned, Unreachable or Gone");
+        check_required(c, "state", "Ready, Cordoned, Drained, Unreachable or Gone");
     check_pod_name(c, val);
     yyjson_mut_val *create = yyjson_mut_obj_get(val, "create");
     if (create == NULL)

@@ -54,6 +54,15 @@ static void drop_docs(struct manifest *manifest)
     vec_done(&manifest->docs);
 }
 
+void manifest_drop(struct manifest *manifest, size_t index)
+{
+    struct manifest_doc *at = &manifest->docs.items[index];
+    yyjson_mut_doc_free(at->doc);
+    positions_free(at->positions);
+    manifest->docs.len--;
+    memmove(at, at + 1, (manifest->docs.len - index) * sizeof(*at));
+}
+
 void manifest_done(struct manifest *manifest)
 {
     drop_docs(manifest);

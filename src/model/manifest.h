@@ -23,6 +23,7 @@ struct manifest {
 int manifest_parse(const char *file, struct sv text, struct manifest *ret_manifest,
                    struct err *err);
 void manifest_done(struct manifest *manifest);
+void manifest_drop(struct manifest *manifest, size_t index); /* one document */
 /* Position of a value; of its nearest known parent when it was added later. false: unknown. */
 bool manifest_position(const struct manifest_doc *doc, const yyjson_mut_val *val, int *ret_line,
                        int *ret_column);

@@ -235,6 +235,8 @@ static void on_notify(void *arg, const char *assignment)
 {
     struct punit *unit = arg;
     struct runtime_event event = {.type = RT_NOTIFY, .unit = punit_name(unit), .text = assignment};
+    if (str_eq(assignment, "READY=1"))
+        punit_keep_ready(unit);
     process_tell(unit->runtime, &event);
 }
 

@@ -6,10 +6,12 @@
 #include "os/fd.h"
 #include "os/log.h"
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* "uid/container/generation" */
 static struct punit *unit_of_id(struct process_runtime *rt, const char *id)
@@ -21,6 +23,39 @@ static struct punit *unit_of_id(struct process_runtime *rt, const char *id)
     scoped_free char *container = mem_strndup(first + 1, (size_t)(last - first - 1));
     return punit_new(rt, uid, container, (uint32_t)strtoul(last + 1, NULL, 10));
 }
+
+/* ---- who said that it is ready ---- */
+
+/* It is said once, and who was told may die before a status says it (those of a group on its way
+ * are put off for seconds). So it is kept beside the socket: a link that leads to the generation.
+ */
+static char *ready_path(const struct punit *unit)
+{
+    return mem_printf("%s/%s/%s.ready", unit->runtime->pods_dir, unit->uid, unit->container);
+}
+
+void punit_keep_ready(const struct punit *unit)
+{
+    scoped_free char *path = ready_path(unit);
+    char generation[16];
+    (void)snprintf(generation, sizeof(generation), "%u", unit->generation);
+    (void)unlink(path); /* of the generation before */
+    if (symlink(generation, path) < 0)
+        log_warn("node.ready unit=%s error=\"%s\"", unit->id, strerror(errno));
+}
+
+static bool has_said_ready(const struct punit *unit)
+{
+    scoped_free char *path = ready_path(unit);
+    char target[16];
+    ssize_t len = readlink(path, target, sizeof(target) - 1);
+    if (len <= 0)
+        return false;
+    target[len] = '\0';
+    return strtoul(target, NULL, 10) == unit->generation;
+}
+
+/* ---- what the spawner knows ---- */
 
 static void found(struct process_runtime *rt, const struct spawn_reply *reply)
 {
@@ -52,6 +87,11 @@ static void found(struct process_runtime *rt, const struct spawn_reply *reply)
                                   .exit_code = unit->exit_code,
                                   .at = unit->at};
     process_tell(rt, &event);
+    if (!has_ended && has_said_ready(unit)) {
+        struct runtime_event ready = {
+            .type = RT_NOTIFY, .unit = punit_name(unit), .text = "READY=1"};
+        process_tell(rt, &ready);
+    }
 }
 
 static void end_stray(void *arg, const char *pod, const char *leaf)

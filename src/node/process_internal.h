@@ -115,6 +115,7 @@ struct punit *punit_new(struct process_runtime *rt, const char *uid, const char 
                         uint32_t generation);
 void punit_free(struct punit *unit); /* and its pod, when that only waited for it */
 int punit_listen(struct punit *unit, struct err *err); /* on its notify socket */
+void punit_keep_ready(const struct punit *unit);       /* that it said so, for who comes after us */
 void punit_measure(struct punit *unit);                /* what it uses, from now on */
 char *punit_notify_path(const struct punit *unit);
 char *punit_leaf_name(const char *container, uint32_t generation);

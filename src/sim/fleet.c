@@ -52,6 +52,7 @@ struct fleet {
 
 static const char *const STATES[] = {[NODE_READY] = "Ready",
                                      [NODE_CORDONED] = "Cordoned",
+                                     [NODE_DRAINED] = "Drained",
                                      [NODE_UNREACHABLE] = "Unreachable",
                                      [NODE_GONE] = "Gone"};
 
@@ -216,7 +217,7 @@ static void wreck(struct node *node)
     sim_runtime_free(take_ptr(node->runtime));
 }
 
-void fleet_add(struct fleet *fleet, const char *name, yyjson_val *spec)
+void fleet_add(struct fleet *fleet, const char *name, struct machine machine)
 {
     struct node *node = mem_zalloc(sizeof(*node));
     node->fleet = fleet;
@@ -224,7 +225,7 @@ void fleet_add(struct fleet *fleet, const char *name, yyjson_val *spec)
     node->options =
         (struct runner_options){.node = node->name,
                                 .launch = {.name = node->name, .host_ip = "::1", .pod_ip = "::1"},
-                                .taints = yyjson_obj_get(spec, "taints"),
+                                .taints = machine.taints,
                                 .lease_s = LEASE_LONG_S,
                                 .is_virtual = true,
                                 .on_samples = on_samples,
@@ -232,8 +233,8 @@ void fleet_add(struct fleet *fleet, const char *name, yyjson_val *spec)
                                 .os_image = "virtual",
                                 .kernel = "virtual",
                                 .architecture = "amd64"};
-    read_capacity(node, yyjson_obj_get(spec, "capacity"));
-    read_labels(node, yyjson_obj_get(spec, "labels"));
+    read_capacity(node, machine.capacity);
+    read_labels(node, machine.labels);
     node->options.resources = (const char *const *)node->resources.items;
     node->options.labels = (const char *const *)node->labels.items;
     node->options.launch.cpu_milli = (int64_t)(node->options.cores * 1000);
@@ -245,6 +246,30 @@ void fleet_add(struct fleet *fleet, const char *name, yyjson_val *spec)
     build(node);
     vec_push(&fleet->nodes, node);
     (void)map_put(fleet->by_name, node->name, node);
+}
+
+/* ---- nodes that are emptied ---- */
+
+static bool is_cordoned(const struct obj *node)
+{
+    return node != NULL && yyjson_is_true(json_at(node->root, "spec.unschedulable"));
+}
+
+/* As `muster drain` does it: the node takes nothing new first, then each of its pods is told to go,
+ * with the time that it has for that. */
+static void drain(struct node *node)
+{
+    struct sim *sim = node->fleet->sim;
+    const struct cache *cache = sim_store(sim)->cache;
+    const struct obj *pod = cache_first(cache, &KIND_POD, NULL);
+    for (; pod != NULL; pod = cache_after(cache, &KIND_POD, NULL, pod)) {
+        if (pod->meta.deleted != 0 || !str_eq(json_str_at(pod->root, "spec.nodeName"), node->name))
+            continue;
+        struct write *write =
+            write_new(WRITE_DELETE, &KIND_POD, obj_namespace(pod), pod->meta.name);
+        write->if_uid = mem_strdup(pod->meta.uid);
+        sim_submit(sim, write);
+    }
 }
 
 /* ---- who is told what ---- */
@@ -264,7 +289,11 @@ static void on_change(void *arg, struct change *change)
         if (name != NULL)
             tell(map_get(fleet->by_name, name), change);
     } else if (kind == &KIND_NODE) {
-        tell(map_get(fleet->by_name, change->obj->meta.name), change);
+        struct node *node = map_get(fleet->by_name, change->obj->meta.name);
+        tell(node, change);
+        if (node != NULL && node->state == NODE_DRAINED && is_cordoned(change->obj) &&
+            !is_cordoned(change->old))
+            drain(node);
     } else if (kind == &KIND_CONFIGMAP || kind == &KIND_NODECONFIG || kind == &KIND_JOBSET) {
         for (size_t i = 0; i < fleet->nodes.len; i++)
             tell(fleet->nodes.items[i], change);
@@ -323,7 +352,12 @@ static void vanish(struct node *node)
 
 static bool is_reachable(const struct node *node)
 {
-    return node->state == NODE_READY || node->state == NODE_CORDONED;
+    return node->state == NODE_READY || node->state == NODE_CORDONED || node->state == NODE_DRAINED;
+}
+
+static bool wants_cordon(const struct node *node)
+{
+    return node->state == NODE_CORDONED || node->state == NODE_DRAINED;
 }
 
 /* What was asked for in the moment of a crash may be lost: it is asked for again. */
@@ -332,14 +366,15 @@ static void settle(struct node *node)
     const struct cache *cache = sim_store(node->fleet->sim)->cache;
     const struct obj *obj = cache_get(cache, &KIND_NODE, "", node->name);
     const struct obj *lease = cache_get(cache, &KIND_LEASE, LEASES, node->name);
-    bool is_cordoned = obj != NULL && yyjson_is_true(json_at(obj->root, "spec.unschedulable"));
     if (node->state == NODE_GONE && (obj != NULL || lease != NULL))
         unregister(node);
     else if (node->state == NODE_UNREACHABLE && lease != NULL &&
              json_int_at(lease->root, "spec.leaseDurationSeconds", 0) * 1000 > NODE_SILENT_MS)
         renew_last(node);
-    else if (obj != NULL && is_reachable(node) && is_cordoned != (node->state == NODE_CORDONED))
-        cordon(node, !is_cordoned);
+    else if (obj != NULL && is_reachable(node) && is_cordoned(obj) != wants_cordon(node))
+        cordon(node, wants_cordon(node));
+    else if (node->state == NODE_DRAINED)
+        drain(node);
 }
 
 void fleet_open(struct fleet *fleet, struct sim *sim)
@@ -379,8 +414,10 @@ void fleet_set_state(struct fleet *fleet, const char *name, enum node_state stat
     } else {
         if (node->manager == NULL)
             connect(node);
-        if (old != NODE_GONE || state == NODE_CORDONED)
-            cordon(node, state == NODE_CORDONED);
+        if (state == NODE_DRAINED && old == NODE_CORDONED)
+            drain(node);
+        else if (old != NODE_GONE || wants_cordon(node))
+            cordon(node, wants_cordon(node));
     }
 }
 

@@ -11,6 +11,7 @@ struct fleet;
 enum node_state {
     NODE_READY,
     NODE_CORDONED,    /* takes no new pods */
+    NODE_DRAINED,     /* nor keeps those that it has */
     NODE_UNREACHABLE, /* says and hears nothing; its containers go on */
     NODE_GONE,        /* with all that was on it */
 };
@@ -19,8 +20,11 @@ bool node_state_of(const char *name, enum node_state *ret_state);
 
 struct fleet *fleet_new(struct sim_clock *clock, uint64_t seed);
 void fleet_free(struct fleet *fleet); /* after fleet_close() */
-/* One node: capacity, labels and taints as in a Scenario; `spec` outlives the fleet. */
-void fleet_add(struct fleet *fleet, const char *name, yyjson_val *spec);
+/* One node; what a Scenario or a Node object says of it outlives the fleet. Each may be NULL. */
+struct machine {
+    yyjson_val *capacity, *labels, *taints;
+};
+void fleet_add(struct fleet *fleet, const char *name, struct machine machine);
 size_t fleet_count(const struct fleet *fleet);
 bool fleet_has(const struct fleet *fleet, const char *name);
 void fleet_names(const struct fleet *fleet, struct str *out); /* "a, b, c and 7 more" */

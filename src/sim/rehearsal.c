@@ -191,6 +191,18 @@ struct rehearsal_stats rehearsal_stats(const struct rehearsal *r)
 
 /* ---- the beginning and the end ---- */
 
+static void add_machines(struct rehearsal *r)
+{
+    for (size_t i = 0; i < r->options.n_documents; i++) {
+        yyjson_val *node = r->options.documents[i];
+        struct machine machine = {.capacity = json_at(node, "status.capacity"),
+                                  .labels = json_at(node, "metadata.labels"),
+                                  .taints = json_at(node, "spec.taints")};
+        if (script_is_machine(node) && !fleet_has(r->fleet, json_str_at(node, "metadata.name")))
+            fleet_add(r->fleet, json_str_at(node, "metadata.name"), machine);
+    }
+}
+
 static void add_nodes(struct rehearsal *r)
 {
     size_t i, n;
@@ -199,11 +211,14 @@ static void add_nodes(struct rehearsal *r)
     {
         const char *name = json_str_at(spec, "name");
         int64_t count = json_int_at(spec, "count", -1);
+        struct machine machine = {.capacity = yyjson_obj_get(spec, "capacity"),
+                                  .labels = yyjson_obj_get(spec, "labels"),
+                                  .taints = yyjson_obj_get(spec, "taints")};
         if (count < 0)
-            fleet_add(r->fleet, name, spec);
+            fleet_add(r->fleet, name, machine);
         for (int64_t k = 0; k < count; k++) {
             scoped_free char *numbered = mem_printf("%s-%lld", name, (long long)k);
-            fleet_add(r->fleet, numbered, spec);
+            fleet_add(r->fleet, numbered, machine);
         }
     }
 }
@@ -212,8 +227,16 @@ static void read_configuration(struct rehearsal *r)
 {
     struct err err = {0};
     yyjson_val *block = yyjson_obj_get(r->options.spec, "configuration");
-    if (block == NULL || configuration_of(block, &r->configuration, &err) < 0)
-        configuration_default(&r->configuration); /* a wrong one was refused with its Scenario */
+    configuration_default(&r->configuration);
+    if (block != NULL && configuration_of(block, &r->configuration, &err) < 0)
+        configuration_default(&r->configuration); /* cannot be: refused with its Scenario */
+}
+
+static const struct configuration *configuration_for(const struct rehearsal *r)
+{
+    bool is_said = yyjson_obj_get(r->options.spec, "configuration") != NULL;
+    return is_said || r->options.configuration == NULL ? &r->configuration
+                                                       : r->options.configuration;
 }
 
 struct rehearsal *rehearsal_new(const struct rehearsal_options *options)
@@ -228,13 +251,14 @@ struct rehearsal *rehearsal_new(const struct rehearsal_options *options)
     sim_event_init(&r->due, on_due, r);
     r->fleet = fleet_new(&r->clock, seed);
     add_nodes(r);
+    add_machines(r);
     script_read(&r->script, options);
     read_configuration(r);
     struct sim_options sim = {.seed = seed,
                               .start = START,
                               .clock = &r->clock,
                               .controllers = CONTROLLERS,
-                              .configuration = &r->configuration,
+                              .configuration = configuration_for(r),
                               .is_direct = true,
                               .window_changes = WINDOW,
                               .on_change = on_change,

@@ -14,9 +14,11 @@ struct rehearsal_place {
 };
 
 struct rehearsal_options {
-    yyjson_val *spec;             /* of the Scenario, filled; NULL: there is none */
-    yyjson_val *const *documents; /* objects of the other documents, created first */
+    yyjson_val *spec; /* of the Scenario, filled; NULL: there is none */
+    /* Objects of the other documents, created first; a Node is one of the machines. */
+    yyjson_val *const *documents;
     size_t n_documents;
+    const struct configuration *configuration; /* where `spec` says nothing of it; or NULL */
     lines_fn *on_line;
     /* Something in the input could not be done; the rest goes on. `hint` may be NULL. */
     void (*on_trouble)(void *arg, const struct rehearsal_place *place, const char *text,

@@ -84,13 +84,20 @@ static int compare(const void *a_, const void *b_)
     return (a->order > b->order) - (a->order < b->order);
 }
 
+bool script_is_machine(yyjson_val *document)
+{
+    return kind_at(document) == &KIND_NODE;
+}
+
 void script_read(struct script *script, const struct rehearsal_options *options)
 {
     size_t i, n;
     yyjson_val *item;
-    for (i = 0; i < options->n_documents; i++)
-        add_create(script, options->documents[i])->place =
-            (struct rehearsal_place){PLACE_DOCUMENT, i};
+    for (i = 0; i < options->n_documents; i++) {
+        if (!script_is_machine(options->documents[i]))
+            add_create(script, options->documents[i])->place =
+                (struct rehearsal_place){PLACE_DOCUMENT, i};
+    }
     yyjson_arr_foreach(yyjson_obj_get(options->spec, "objects"), i, n, item)
     {
         add_create(script, item)->place = (struct rehearsal_place){PLACE_OBJECT, i};

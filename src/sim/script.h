@@ -26,6 +26,8 @@ struct script {
     VEC(struct act) acts;
 };
 
+/* Is this document of a file one of the machines, and so nothing to create? */
+bool script_is_machine(yyjson_val *document);
 void script_read(struct script *script, const struct rehearsal_options *options);
 void script_done(struct script *script);
 

@@ -74,6 +74,51 @@ def a_restart_that_was_due_happens_once(n):
     n.delete("again")
 
 
+SAYS_READY = ("python3 -c 'import os, socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)"
+              ".sendto(b\"READY=1\", os.environ[\"NOTIFY_SOCKET\"])'")
+JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+
+
+def pair(die, go):
+    """Two that restart together: the second dies once, and after that is slow to be ready."""
+    slow = f"while ! test -f {go}; do sleep 0.02; done;"
+    command = (f"test $JOB_COMPLETION_INDEX$MUSTER_EPOCH != 12 || {slow} {SAYS_READY}; "
+               f"test $JOB_COMPLETION_INDEX$MUSTER_EPOCH != 11 || "
+               f"{{ while ! test -f {die}; do sleep 0.02; done; exit 1; }}; exec sleep 1000")
+    template = {"metadata": {"annotations": {"muster.dev/notify": "true"}},
+                "spec": {"restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 0,
+                         "containers": [container("w", command)]}}
+    job = {"completions": 2, "parallelism": 2, "backoffLimit": 2147483647,
+           "podReplacementPolicy": "Failed", "template": template}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "pair"},
+            "spec": {"failurePolicy": {"restartStrategy": "InPlaceRestart", "maxRestarts": 3},
+                     "replicatedJobs": [{"name": "w", "template": {"spec": job}}]}}
+
+
+@cases
+def who_said_that_it_is_ready_need_not_say_it_again(n):
+    die, go = n.scratch("die"), n.scratch("go")
+    n.api.ok("POST", JOBSETS, pair(die, go))
+
+    def ready_ones():
+        pods = [p for p in n.api.get(PODS)["items"] if p["metadata"]["name"].startswith("pair-")]
+        return sum(map(is_ready, pods))
+
+    def known_ready():
+        return 'muster_containers{state="ready"} 1\n' in n.api.call("GET", "/metrics").text
+
+    wait_until(lambda: ready_ones() == 2, "both are ready")
+    die.write_text("")
+    n.api.wait_for(JOBSETS, lambda s: s.get("status", {}).get("syncedEpoch") == 2)
+    wait_until(known_ready, "the first has said it, and nobody wrote it down")
+    n.restart()
+    go.write_text("")
+    wait_until(lambda: ready_ones() == 2, "both are ready again")
+    equal(n.api.get(f"{JOBSETS}/pair")["status"]["syncedEpoch"], 2, "nobody was started again")
+    n.api.ok("DELETE", f"{JOBSETS}/pair?propagationPolicy=Foreground")
+    n.api.wait_gone(JOBSETS, "pair")
+
+
 @cases
 def the_spawner_is_killed_too(n):
     """Its children are ours then; while we are away as well they are ended, and started again."""

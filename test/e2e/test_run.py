@@ -260,6 +260,53 @@ def files_that_run_nothing_are_fine(w):
 
 # ---- what is shown ----
 
+CONFIGURATION = {"apiVersion": "muster.dev/v1alpha1", "kind": "Configuration",
+                 "waitForPodsReady": {"enable": True, "timeout": "77s"}}
+
+
+def service(name, **more):
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
+            "spec": {"selector": {"matchLabels": {"app": name}},
+                     "template": {"metadata": {"labels": {"app": name}},
+                                  "spec": {"containers": [container("main")], **more}}}}
+
+
+@cases
+def a_configuration_and_nodes_make_the_private_server_and_what_serves_ends_with_the_jobs(w):
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "share", "labels": {"on": "it"}}}
+    placed = {"nodeSelector": {"on": "it"}}
+    work = job("work", "true", 1)
+    work["spec"]["template"]["spec"].update(placed)
+    out, err = w.run(w.file(CONFIGURATION, node, work, service("serves", **placed)))
+    equal(err, [])
+    text = "\n".join(out)
+    contains(text, "job/work: succeeded", "statefulset/serves: stopped")
+    matches(out[-1], r"^1 succeeded, 0 failed, 1 stopped; ")
+    w.check_tidy()
+
+
+@cases
+def a_server_that_runs_keeps_its_own_configuration(w):
+    with w.shared() as node:
+        file = w.file(CONFIGURATION, job("work", "true", 1), service("serves"))
+        out, err = w.run(file)
+        equal(err, [f"{file}:1: a Configuration is for a server that starts: the one that runs "
+                    "keeps its own"])
+        matches(out[-1], r"^1 succeeded, 0 failed, 1 stopped; ")
+        equal(node.api.get("/apis/apps/v1/statefulsets")["items"], [], "what served is stopped")
+        kept = node.api.get("/apis/batch/v1/jobs")["items"]
+        equal([one["metadata"]["name"] for one in kept], ["work"], "what ended stays")
+
+
+@cases
+def a_wrong_or_a_second_configuration_is_told_with_its_place(w):
+    wrong = {**CONFIGURATION, "waitForPodsReady": {"enable": 1}}
+    _, err = w.run(w.file(once("x", "true"), wrong), code=1)
+    matches(err[0], r":2:\d+: waitForPodsReady.enable: Invalid value: \"integer\"")
+    _, err = w.run(w.file(CONFIGURATION, CONFIGURATION), code=1)
+    matches(err[0], r":2: there is a second Configuration; the first is in .*:1$")
+
+
 @cases
 def the_verdict_as_json(w):
     out, err = w.run("-o", "json", w.file(once("good", "echo hi")))

@@ -112,6 +112,49 @@ def a_node_that_is_gone_takes_its_pods_along(_):
 
 
 @cases
+def a_drained_node_is_emptied_and_takes_nothing_until_it_is_back(_):
+    for restart in ("", "\n- {at: 60s, controller: restart}"):
+        lines, _, _ = play(scenario(
+            NODES + "events:\n- {at: 0s, create: " + job("a", 4, run="1h") + "}\n"
+            "- {at: 60s, node: n-1, state: Drained}" + restart +
+            "\n- {at: 90s, create: " + job("b", 1) + "}"
+            "\n- {at: 10m, node: n-1, state: Ready}\n- {at: 11m, create: " + job("c", 4) + "}"))
+        bound = find(lines, kind="Pod", type="Field", path="spec.nodeName")
+        on_it = {line["name"] for line in bound if line["value"] == "n-1" and line["ms"] < 60000}
+        equal(len(on_it) > 0, True, "somebody was there")
+        gone = {line["name"] for line in find(lines, kind="Pod", type="Deleted")}
+        equal(gone, on_it, "who was there went, nobody else")
+        equal({line["value"] for line in bound if 60000 <= line["ms"] < 600000}, {"n-0"},
+              "new pods meanwhile")
+        equal("n-1" in {line["value"] for line in bound if line["ms"] > 600000}, True, "afterwards")
+
+
+@cases
+def node_objects_and_a_configuration_in_a_file_are_those_of_the_rehearsal(_):
+    objects = ("{apiVersion: muster.dev/v1alpha1, kind: Configuration, waitForPodsReady: "
+               "{enable: true, timeout: 30s}}\n---\n"
+               "{apiVersion: v1, kind: Node, metadata: {name: big, labels: {size: l}}, "
+               "status: {capacity: {cpu: 2}}}\n---\n"
+               "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n---\n"
+               "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: c}, spec: {"
+               "namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, "
+               "resources: [{name: cpu, nominalQuota: 8}]}]}]}}\n---\n"
+               "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: l}, spec: "
+               "{clusterQueue: c}}\n---\n" +
+               job("a", 3).replace("{name: a}", "{name: a, labels: {kueue.x-k8s.io/queue-name: l}}"))
+    lines, end, said = play(objects, code=0)
+    equal(said, "", "nothing is assumed")
+    equal(times(lines, kind="Workload", condition="Evicted", status="True")[:1], [30000],
+          "three do not fit on two cores, and 30 s is what the file says")
+    node = next(obj for obj in end["objects"] if obj["kind"] == "Node")
+    equal((node["metadata"]["labels"]["size"], node["status"]["capacity"]["cpu"]), ("l", "2"), "node")
+    lines, _, _ = play(objects + "\n---\n" + scenario(
+        "configuration: {waitForPodsReady: {enable: true, timeout: 50s}}"))
+    equal(times(lines, kind="Workload", condition="Evicted", status="True")[:1], [50000],
+          "a Scenario that says it decides")
+
+
+@cases
 def a_container_ends_by_the_script(_):
     body = NODES + "events:\n- {at: 0s, create: " + job("a", 2, run="1h") + "}\n"
     for name in ("default/job-a-0", "default/a-0", "default/a-1"):

@@ -106,7 +106,8 @@ def a_frozen_node_names_the_setting(n):
              "until maxRate of NodeConfig default is above 0 or gone")
     n.configure(maxRate=100)
     n.wait("frozen", is_ready)
-    matches(why(n, "pod/frozen"), r"\Apod/frozen is well: its container is ready since \d+s\n\Z")
+    matches(why(n, "pod/frozen"), r"\Apod/frozen is well: its container is ready since \d+s\n"
+            r"since \d+s; next: it runs until it is deleted\n\Z")
     n.delete("frozen")
     n.configure()
 
@@ -191,7 +192,7 @@ def a_job_that_fails(n):
 @cases
 def what_is_not_there(n):
     contains(muster(n, "why", "pod/nobody", code=1), "not found")
-    contains(muster(n, "why", "node/vm", code=2), "these can: pods, jobs")
+    contains(muster(n, "why", "node/nobody", code=1), "not found")
 
 
 # ---- timeline ----

@@ -176,6 +176,9 @@ static const struct scene READS[] = {
      "  Conditions:\n"
      "    Type    Status   Reason   Since   Message\n"
      "    Ready   True                      \n"
+     "Life:\n"
+     "  pod/a is not placed on a node: the scheduler has not looked at it yet\n"
+     "  since 60s; next: it is placed when a node takes it\n"
      "Events:\n"
      "  Type      Reason   Age               From   Message\n"
      "  Normal    First    4s                node   m...\n"
@@ -222,13 +225,19 @@ static const struct scene READS[] = {
      "      Lifecycle:\n"
      "        State:  pending\n"
      "        Reason:  StartThrottled\n"
-     "        Message:  cap 2/2\n",
+     "        Message:  cap 2/2\n"
+     "Life:\n"
+     "  pod/a is not placed on a node: the scheduler has not looked at it yet\n"
+     "  next: it is placed when a node takes it\n",
      ""},
     {"describe without events",
      {"describe", "pod/a", "--show-events=false"},
      {{"GET", NAMESPACED "pods/a", NULL, 200, "{\"metadata\":{\"name\":\"a\"}}"}},
      0,
-     "Name:           a\nKind:           <none>\nLabels:         <none>\nAnnotations:    <none>\n",
+     "Name:           a\nKind:           <none>\nLabels:         <none>\nAnnotations:    <none>\n"
+     "Life:\n"
+     "  pod/a is not placed on a node: the scheduler has not looked at it yet\n"
+     "  next: it is placed when a node takes it\n",
      ""},
     {"validate",
      {"validate", "-"},

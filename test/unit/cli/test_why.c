@@ -59,7 +59,8 @@ static const struct scene CONTAINERS[] = {
      {ASK("a", POD("a", SPEC("x", "") "," SPEC("y", ""), READY("True"),
                    IS_READY("x") "," IS_READY("y")))},
      0,
-     "pod/a is well: all 2 containers are ready since 60s\n",
+     "pod/a is well: all 2 containers are ready since 60s\n"
+     "since 60s; next: it is done when its containers have ended well\n",
      ""},
     {"a chain, down to the probe that fails",
      WHY("a"),
@@ -78,7 +79,8 @@ static const struct scene CONTAINERS[] = {
      "  web waits for app (ready), which waits for db (ready); db is starting since 12s, its "
      "readiness probe says: exit code 1\n"
      "  app waits for db (ready); db is starting since 12s, its readiness probe says: exit code "
-     "1\n",
+     "1\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"a time-out of its own, after a restart",
      WHY("a"),
@@ -91,7 +93,8 @@ static const struct scene CONTAINERS[] = {
      "    it has failed if it is not ready in 10s (startTimeout)\n"
      "    this is restart 3; the run before ended with exit code 1\n"
      "      help: muster logs a -c x --previous\n"
-     "    help: see what it prints: muster logs a -c x\n",
+     "    help: see what it prints: muster logs a -c x\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"back-off",
      WHY("a"),
@@ -103,7 +106,8 @@ static const struct scene CONTAINERS[] = {
      0,
      "pod/a is not ready: x ended with exit code 3, starts again in 8s (restart 4)\n"
      "  x ended with exit code 3, starts again in 8s (restart 4)\n"
-     "    help: see what it printed: muster logs a -c x\n",
+     "    help: see what it printed: muster logs a -c x\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"failed for good, and what waits for it",
      WHY("a"),
@@ -118,7 +122,8 @@ static const struct scene CONTAINERS[] = {
      "  x has failed for good: it could not be started: exec x: No such file\n"
      "    help: look at its command, workingDir and user: it never ran\n"
      "  y waits for x (ready); x has failed for good: it could not be started: exec x: No such "
-     "file\n",
+     "file\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"no longer ready",
      WHY("a"),
@@ -127,7 +132,8 @@ static const struct scene CONTAINERS[] = {
      0,
      "pod/a is not ready: x runs, but is not ready, since 60s, its readiness probe says: HTTP 503\n"
      "  x runs, but is not ready, since 60s, its readiness probe says: HTTP 503\n"
-     "    help: see what it prints: muster logs a -c x\n",
+     "    help: see what it prints: muster logs a -c x\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"an init container at work",
      WHY("a"),
@@ -146,7 +152,8 @@ static const struct scene CONTAINERS[] = {
      "pod/a is not ready: i is at work since 5s; 1 container waits for it\n"
      "  i is at work since 5s\n"
      "    help: see what it prints: muster logs a -c i\n"
-     "  x waits for i (completed); i is at work since 5s\n",
+     "  x waits for i (completed); i is at work since 5s\n"
+     "next: it is ready when all its containers are\n",
      ""},
     {"conditions of others",
      WHY("a"),
@@ -157,7 +164,8 @@ static const struct scene CONTAINERS[] = {
                                           "")) ",\"containerStatuses\":[" IS_READY("x") "]}}")},
      0,
      "pod/a is not ready: its containers are, its readiness gates are not: lb\n"
-     "  help: whoever is in charge of these conditions has to set them to True\n",
+     "  help: whoever is in charge of these conditions has to set them to True\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
 };
 
@@ -177,7 +185,8 @@ static const struct scene THROTTLE[] = {
      "  x is pending since 3s: cap 2/2\n"
      "    2 containers are starting: b/y since 3s, b/z since 1s\n"
      "    minRate lets one start after 10s whatever this limit says\n"
-     "    help: raise maxStarting of NodeConfig default\n",
+     "    help: raise maxStarting of NodeConfig default\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"the built-in cap, and a line behind it",
      WHY("a"),
@@ -192,7 +201,8 @@ static const struct scene THROTTLE[] = {
      "    2 containers wait for their turn\n"
      "    minRate is 0: no start is forced\n"
      "    help: raise maxStartingContainersPerCore: apply a NodeConfig called default, or n1 for "
-     "this node\n",
+     "this node\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"a busy machine; the server tells of no neighbours",
      WHY("a"),
@@ -203,7 +213,8 @@ static const struct scene THROTTLE[] = {
      "pod/a is not ready: x is pending since 3s: cpu 93% >= 80%\n"
      "  x is pending since 3s: cpu 93% >= 80%\n"
      "    minRate lets one start after 1s whatever this limit says\n"
-     "    help: raise maxCPU of NodeConfig n1\n",
+     "    help: raise maxCPU of NodeConfig n1\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"frozen",
      WHY("a"),
@@ -213,7 +224,8 @@ static const struct scene THROTTLE[] = {
      "pod/a is not ready: x is pending since 3s: frozen (maxRate is 0)\n"
      "  x is pending since 3s: frozen (maxRate is 0)\n"
      "    help: nothing starts on this node until maxRate of NodeConfig default is above 0 or "
-     "gone\n",
+     "gone\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
 };
 
@@ -240,14 +252,16 @@ static const struct scene ENDS[] = {
      "pod/a is not placed on a node: 0/1 nodes are available: 1 Insufficient cpu.\n"
      "  help: lower resources.requests of its containers, or make room: muster top nodes, "
      "muster "
-     "get pods -A -o wide\n",
+     "get pods -A -o wide\n"
+     "since 60s; next: it is placed when a node takes it\n",
      ""},
     {"no node",
      WHY("a"),
      {ASK("a", UNBOUND("", NOT_SCHEDULED("Unschedulable", "0/0 nodes are available.")))},
      0,
      "pod/a is not placed on a node: 0/0 nodes are available.\n"
-     "  help: there was no node; muster up without --no-node makes this machine one\n",
+     "  help: there was no node; muster up without --no-node makes this machine one\n"
+     "since 60s; next: it is placed when a node takes it\n",
      ""},
     {"scheduling gates",
      WHY("a"),
@@ -255,14 +269,16 @@ static const struct scene ENDS[] = {
                        NOT_SCHEDULED("SchedulingGated", "held")))},
      0,
      "pod/a is not placed on a node: it has scheduling gates: b, c\n"
-     "  help: it goes on when whoever set them has removed all of spec.schedulingGates\n",
+     "  help: it goes on when whoever set them has removed all of spec.schedulingGates\n"
+     "since 60s; next: it is placed when its scheduling gates are gone\n",
      ""},
     {"another scheduler",
      WHY("a"),
      {ASK("a", UNBOUND(",\"schedulerName\":\"mine\"", ""))},
      0,
      "pod/a is not placed on a node: mine has not looked at it yet\n"
-     "  help: is there a scheduler of that name? It is spec.schedulerName of the pod\n",
+     "  help: is there a scheduler of that name? It is spec.schedulerName of the pod\n"
+     "next: it is placed when a node takes it\n",
      ""},
     {"a node that is silent",
      WHY("a"),
@@ -270,14 +286,16 @@ static const struct scene ENDS[] = {
       {"GET", "/api/v1/nodes/n1", NULL, 200,
        "{\"status\":{" CONDS(COND("Ready", "Unknown", ",\"message\":\"silent\"")) "}}"}},
      0,
-     "pod/a is placed on node n1, which has not taken it yet\n  node n1 is not ready: silent\n",
+     "pod/a is placed on node n1, which has not taken it yet\n  node n1 is not ready: silent\n"
+     "next: it is ready when all its containers are\n",
      ""},
     {"a node that is not there",
      WHY("a"),
      {ASK("a", UNBOUND(",\"nodeName\":\"n1\"", "")),
       {"GET", "/api/v1/nodes/n1", NULL, 404, NOT_FOUND}},
      0,
-     "pod/a is placed on node n1, which has not taken it yet\n  nothing is known of node n1\n",
+     "pod/a is placed on node n1, which has not taken it yet\n  nothing is known of node n1\n"
+     "next: it is ready when all its containers are\n",
      ""},
     {"a ConfigMap is missing",
      WHY("a"),
@@ -287,7 +305,8 @@ static const struct scene ENDS[] = {
                    "default/m\"}}}"))},
      0,
      "pod/a is held back: CreateContainerConfigError: there is no ConfigMap default/m\n"
-     "  help: create what is missing, or mark it as optional; the pod goes on by itself\n",
+     "  help: create what is missing, or mark it as optional; the pod goes on by itself\n"
+     "since 60s; next: it is ready when all its containers are\n",
      ""},
     {"refused",
      WHY("a"),
@@ -298,7 +317,8 @@ static const struct scene ENDS[] = {
      "pod/a has failed: Unsupported: spec.containers[0].image: no\n"
      "  help: leave the image out, annotate the pod with muster.dev/runtime: process, or set "
      "images: Ignore in a NodeConfig\n"
-     "  help: muster events --for pod/a says more; a changed pod has to be created anew\n",
+     "  help: muster events --for pod/a says more; a changed pod has to be created anew\n"
+     "next: nothing more: it is kept until somebody deletes it\n",
      ""},
     {"failed",
      WHY("a"),
@@ -312,13 +332,15 @@ static const struct scene ENDS[] = {
      "  y used more memory than its limit and was killed (OOMKilled)\n"
      "    help: raise resources.limits.memory of y\n"
      "    help: see what it printed: muster logs a -c y\n"
-     "  help: see what it printed: muster logs a -c x\n",
+     "  help: see what it printed: muster logs a -c x\n"
+     "next: nothing more: it is kept until somebody deletes it\n",
      ""},
     {"done",
      WHY("a"),
      {ASK("a", OVER("Succeeded", "", ""))},
      0,
-     "pod/a is done: all its containers ended well\n",
+     "pod/a is done: all its containers ended well\n"
+     "next: nothing more: it is kept until somebody deletes it\n",
      ""},
     {"deleted",
      WHY("a"),
@@ -346,7 +368,8 @@ static const struct scene ENDS[] = {
      "pod/a is being deleted since 3s; 27s of its grace are left\n"
      "  it stays until its finalizers are removed: f/x\n"
      "    help: whoever set them removes them when done; by hand only if he is gone\n"
-     "  these containers still run: x\n",
+     "  these containers still run: x\n"
+     "next: it is gone when nothing holds it any more\n",
      ""},
 };
 
@@ -387,7 +410,8 @@ static const struct scene JOBS_SCENES[] = {
      {GIVEN(JOB("", "\"succeeded\":3," CONDS(COND("Complete", "True", ",\"reason\":\"R\"")))),
       WITH(ENDED_POD("p", "Succeeded", "0", "04:00"))},
      0,
-     "job/j is done\n  3 of 3 done, 0 active (0 ready), 0 failed\n",
+     "job/j is done\n  3 of 3 done, 0 active (0 ready), 0 failed\n"
+     "since 60s; next: nothing more: it is kept until somebody deletes it\n",
      ""},
     {"a job that has failed",
      {"why", "job/j"},
@@ -398,14 +422,16 @@ static const struct scene JOBS_SCENES[] = {
      "job/j has failed: TooMany: it is over\n"
      "  0 of 3 done, 0 active (0 ready), 1 failed\n"
      "  pod/p has failed: x ended with exit code 4\n"
-     "    help: see what it printed: muster logs p -c x\n",
+     "    help: see what it printed: muster logs p -c x\n"
+     "since 60s; next: nothing more: it is kept until somebody deletes it\n",
      ""},
     {"a suspended job",
      {"why", "jobs", "j"},
      {GIVEN(JOB(",\"suspend\":true", CONDS(COND("Suspended", "True", "")))), WITH("")},
      0,
      "job/j is suspended since 60s\n"
-     "  help: set spec.suspend to false; if a queue holds it, it does so itself\n",
+     "  help: set spec.suspend to false; if a queue holds it, it does so itself\n"
+     "since 60s; next: it makes its pods when spec.suspend is false\n",
      ""},
     {"back-off, counted since the last success",
      {"why", "job/j"},
@@ -421,7 +447,8 @@ static const struct scene JOBS_SCENES[] = {
      "  pod/r has failed: x ended with exit code 5\n"
      "    help: see what it printed: muster logs r -c x\n"
      "  pod/s has failed: x ended with exit code 6\n"
-     "    help: see what it printed: muster logs s -c x\n",
+     "    help: see what it printed: muster logs s -c x\n"
+     "next: it is at work when all its pods are ready\n",
      ""},
     {"the first pods that wait",
      {"why", "job/j"},
@@ -430,14 +457,16 @@ static const struct scene JOBS_SCENES[] = {
           "r") "," HELD("s") "," HELD("t") "," HELD("u"))},
      0,
      "job/j is not done: 0 of 3 done, 6 active (1 ready), 0 failed\n" FULL("p") FULL("r")
-         FULL("s") "  and 2 more that are not ready\n",
+         FULL("s") "  and 2 more that are not ready\n"
+                   "next: it is at work when all its pods are ready\n",
      ""},
     {"at work",
      {"why", "job/j"},
      {GIVEN(JOB("", "\"active\":1,\"ready\":1")),
       WITH(POD("q", SPEC("x", ""), READY("True"), IS_READY("x")))},
      0,
-     "job/j is at work: 0 of 3 done, 1 active (1 ready), 0 failed\n",
+     "job/j is at work: 0 of 3 done, 1 active (1 ready), 0 failed\n"
+     "next: it is done when 3 more of its pods have succeeded\n",
      ""},
     {"a job that is being deleted",
      {"why", "job/j"},
@@ -446,7 +475,8 @@ static const struct scene JOBS_SCENES[] = {
      0,
      "job/j is being deleted since 5s; its grace is over\n"
      "  it stays until its finalizers are removed: foregroundDeletion\n"
-     "    help: whoever set them removes them when done; by hand only if he is gone\n",
+     "    help: whoever set them removes them when done; by hand only if he is gone\n"
+     "next: it is gone when nothing holds it any more\n",
      ""},
 };
 
@@ -466,7 +496,9 @@ static const struct scene WORDS[] = {
      "    \"reason\": \"Unschedulable\",\n"
      "    \"help\": [\n"
      "        \"there was no node; muster up without --no-node makes this machine one\"\n"
-     "    ]\n"
+     "    ],\n"
+     "    \"since\": \"2026-01-02T03:03:05Z\",\n"
+     "    \"next\": \"it is placed when a node takes it\"\n"
      "}\n",
      ""},
     {"what does not exist",
@@ -475,13 +507,6 @@ static const struct scene WORDS[] = {
      1,
      "",
      "Error from server (NotFound): gone\n"},
-    {"what nobody can explain",
-     {"why", "node/n1"},
-     {{0}},
-     2,
-     "",
-     "error: nodes cannot be explained; these can: pods, jobs, jobsets, workloads\nhint: see "
-     "'muster help why'\n"},
     {"all of them", {"why", "pods"}, {{0}}, 2, "", NULL},
     {"two of them", {"why", "pod/a", "pod/b"}, {{0}}, 2, "", NULL},
     {"a timeline",
@@ -550,7 +575,8 @@ static const struct scene SETS_SCENES[] = {
      {"why", "jobset/s"},
      {SET("", CONDS(COND("Completed", "True", "")))},
      0,
-     "jobset/s is done\n",
+     "jobset/s is done\n"
+     "since 60s; next: nothing more: it is kept until somebody deletes it\n",
      ""},
     {"a set without restarts left",
      {"why", "jobset/s"},
@@ -558,14 +584,16 @@ static const struct scene SETS_SCENES[] = {
                          ",\"reason\":\"ReachedMaxRestarts\",\"message\":\"it is over\"")))},
      0,
      "jobset/s has failed: ReachedMaxRestarts: it is over\n"
-     "  help: see why members failed: muster events --for jobset/s\n",
+     "  help: see why members failed: muster events --for jobset/s\n"
+     "since 60s; next: nothing more: it is kept until somebody deletes it\n",
      ""},
     {"a set that is suspended",
      {"why", "jobset", "s"},
      {SET(",\"suspend\":true", "")},
      0,
      "jobset/s is suspended\n"
-     "  help: set spec.suspend to false; if a queue holds it, it does so itself\n",
+     "  help: set spec.suspend to false; if a queue holds it, it does so itself\n"
+     "next: it starts when spec.suspend is false\n",
      ""},
     {"members that have not arrived",
      {"why", "jobset/s"},
@@ -581,7 +609,8 @@ static const struct scene SETS_SCENES[] = {
      "  pod/q is not ready: x is starting since 12s\n"
      "    x is starting since 12s\n"
      "      it has failed if it is not ready in 4m48s (startTimeout)\n"
-     "      help: see what it prints: muster logs q -c x\n",
+     "      help: see what it prints: muster logs q -c x\n"
+     "since 60s; next: all members start together when the last has arrived\n",
      ""},
     {"jobs that are not ready",
      {"why", "jobset/s"},
@@ -589,7 +618,159 @@ static const struct scene SETS_SCENES[] = {
       {"GET", JOBS OF_SET, NULL, 200,
        LIST("{" META("a", "") ",\"status\":{\"active\":1,\"ready\":1}}")}},
      0,
-     "jobset/s is not done: of 2 Jobs 1 are ready, 0 done\n",
+     "jobset/s is not done: of 2 Jobs 1 are ready, 0 done\n"
+     "next: it is at work when all its members are ready\n",
+     ""},
+};
+
+/* ---- what is around a gang ---- */
+
+#define KUEUE "/apis/kueue.x-k8s.io/v1beta2/"
+#define ASK_FOR(url, object)                                                                       \
+    {                                                                                              \
+        "GET", url, NULL, 200, object                                                              \
+    }
+#define OBJECT(kind, name, rest)                                                                   \
+    "{\"kind\":\"" kind "\"," META(name, ",\"creationTimestamp\":\"2026-01-02T02:04:05Z\"") rest "}"
+#define TWO_PODS                                                                                   \
+    LIST("{\"status\":{\"phase\":\"Running\"," READY(                                              \
+        "True") "}},"                                                                              \
+                "{\"status\":{\"phase\":\"Succeeded\"}}")
+#define QUEUE_SPEC                                                                                 \
+    ",\"spec\":{\"clusterQueue\":\"c\",\"resourceGroups\":[{\"flavors\":[{\"name\":\"f\","         \
+    "\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":8}]}]}]}"
+#define QUEUE_STATUS(pending, active)                                                              \
+    ",\"status\":{\"pendingWorkloads\":" pending ",\"admittedWorkloads\":1," CONDS(                \
+        active) ",\"flavorsReservation\":[{\"name\":\"f\",\"resources\":[{\"name\":\"cpu\","       \
+                "\"total\":\"6\"}]}]}"
+#define VPODS "/apis/muster.dev/v1alpha1/namespaces/default/vpods"
+
+static const struct scene AROUND[] = {
+    {"a node at work",
+     {"why", "node/n1"},
+     {ASK_FOR("/api/v1/nodes/n1", OBJECT("Node", "n1", ",\"status\":{" READY("True") "}")),
+      ASK_FOR(NEIGHBOURS, TWO_PODS)},
+     0,
+     "node/n1 is ready and takes pods\n"
+     "  1 pod is on it, 1 ready\n"
+     "since 60s; next: it takes pods as long as it has room\n",
+     ""},
+    {"a node that was drained",
+     {"why", "node/n1"},
+     {ASK_FOR("/api/v1/nodes/n1",
+              OBJECT("Node", "n1",
+                     ",\"spec\":{\"unschedulable\":true},\"status\":{" READY("True") "}")),
+      ASK_FOR(NEIGHBOURS, LIST(""))},
+     0,
+     "node/n1 is ready, but cordoned, and empty\n"
+     "  0 pods are on it, 0 ready\n"
+     "since 60s; next: it takes pods again after: muster uncordon n1\n",
+     ""},
+    {"a node that is silent",
+     {"why", "node/n1"},
+     {ASK_FOR("/api/v1/nodes/n1",
+              OBJECT("Node", "n1",
+                     ",\"status\":{" CONDS(
+                         COND("Ready", "Unknown",
+                              ",\"reason\":\"NodeStatusUnknown\",\"message\":\"silent\"")) "}")),
+      ASK_FOR(NEIGHBOURS, TWO_PODS)},
+     0,
+     "node/n1 is not ready: silent\n"
+     "  1 pod is on it, 1 ready\n"
+     "  help: is its program there? muster up runs this machine's nodes\n"
+     "since 60s; next: its pods are made anew elsewhere when they have waited as long as they "
+     "tolerate it\n",
+     ""},
+    {"settings",
+     {"why", "nodeconfig/default"},
+     {ASK_FOR(CONFIGS "/default", OBJECT("NodeConfig", "default", ""))},
+     0,
+     "nodeconfig/default is in force on all nodes, but for what a NodeConfig of their own says\n"
+     "since 60m; next: a change of it holds from the next start of a container on\n",
+     ""},
+    {"a queue in which one waits",
+     {"why", "clusterqueue/c"},
+     {ASK_FOR(
+         KUEUE "clusterqueues/c",
+         OBJECT("ClusterQueue", "c", QUEUE_SPEC QUEUE_STATUS("1", COND("Active", "True", ""))))},
+     0,
+     "clusterqueue/c lets gangs in: 1 admitted, 1 waits\n"
+     "  flavor f: 6 of 8 cpu in use\n"
+     "since 60s; next: the first of the 1 that waits is let in when there is quota for all of it\n",
+     ""},
+    {"a queue that is closed",
+     {"why", "localqueue/l"},
+     {ASK_FOR(
+         KUEUE "namespaces/default/localqueues/l",
+         OBJECT("LocalQueue", "l",
+                QUEUE_SPEC QUEUE_STATUS("0", COND("Active", "False", ",\"message\":\"no c\""))))},
+     0,
+     "localqueue/l lets nobody in: no c\n"
+     "  quota is that of clusterqueue/c\n"
+     "    help: muster queue c\n"
+     "since 60s; next: it lets gangs in when what is missing is there\n",
+     ""},
+    {"a flavor",
+     {"why", "resourceflavor/f"},
+     {ASK_FOR(KUEUE "resourceflavors/f",
+              OBJECT("ResourceFlavor", "f", ",\"spec\":{\"nodeLabels\":{\"a\":\"b\"}}")),
+      ASK_FOR("/api/v1/nodes?labelSelector=a%3Db", LIST("{},{}")),
+      ASK_FOR(KUEUE "clusterqueues", LIST(OBJECT("ClusterQueue", "c", QUEUE_SPEC)))},
+     0,
+     "resourceflavor/f is there: 2 nodes are it\n"
+     "  clusterqueue/c has quota of it\n"
+     "since 60m; next: whoever is admitted with it is placed on its nodes\n",
+     ""},
+    {"a pool",
+     {"why", "statefulset/s"},
+     {ASK_FOR("/apis/apps/v1/namespaces/default/statefulsets/s",
+              OBJECT("StatefulSet", "s",
+                     ",\"spec\":{\"replicas\":1,\"selector\":{\"matchLabels\":{\"a\":\"b\"}}},"
+                     "\"status\":{\"replicas\":1,\"readyReplicas\":1,\"updatedReplicas\":1}")),
+      ASK_FOR(PODS "?labelSelector=a%3Db", LIST("{\"status\":{" READY("True") "}}")),
+      ASK_FOR(VPODS, LIST("{\"spec\":{\"pool\":\"s\"}}"))},
+     0,
+     "statefulset/s is whole: 1 of 1 pods are ready, 1 there\n"
+     "since 60s; next: it grows when vreplicas have no place, and shrinks when they need fewer "
+     "pods\n",
+     ""},
+    {"vreplicas without a place",
+     {"why", "vpod/v"},
+     {ASK_FOR(VPODS "/v", OBJECT("VPod", "v",
+                                 ",\"spec\":{\"pool\":\"s\"},\"status\":{" CONDS(COND(
+                                     "Scheduled", "False", ",\"message\":\"2 of 4 wait\"")) "}"))},
+     0,
+     "vpod/v is not all placed: 2 of 4 wait\n"
+     "  help: muster why statefulset/s\n"
+     "since 60s; next: they are placed when statefulset/s has grown, or has room\n",
+     ""},
+    {"a ConfigMap and who uses it",
+     {"why", "configmap/m"},
+     {ASK_FOR("/api/v1/namespaces/default/configmaps/m",
+              OBJECT("ConfigMap", "m", ",\"data\":{\"k\":\"v\"}")),
+      ASK_FOR(PODS,
+              LIST("{\"spec\":{\"containers\":[{\"env\":[{\"valueFrom\":{\"configMapKeyRef\":{"
+                   "\"name\":\"m\"}}}]}]}},{\"spec\":{\"volumes\":[{\"configMap\":{\"name\":"
+                   "\"other\"}}]}}"))},
+     0,
+     "configmap/m is there, with 1 key; 1 pod that has not ended uses it\n"
+     "since 60m; next: when it changes, files of pods that run follow; their environment does at "
+     "their next start\n",
+     ""},
+    {"a namespace",
+     {"why", "namespace/x"},
+     {ASK_FOR("/api/v1/namespaces/x", OBJECT("Namespace", "x", ""))},
+     0,
+     "namespace/x is active: objects can be made in it\n"
+     "since 60m; next: it stays until it is deleted, and takes all that is in it along\n",
+     ""},
+    {"anything else",
+     {"why", "lease/l"},
+     {ASK_FOR("/apis/coordination.k8s.io/v1/namespaces/default/leases/l",
+              OBJECT("Lease", "l", ""))},
+     0,
+     "Lease l is there; nothing is waited for\n"
+     "since 60m; next: nothing happens to it by itself\n",
      ""},
 };
 
@@ -611,6 +792,7 @@ TEST(test_ends, ENDS)
 TEST(test_jobs, JOBS_SCENES)
 TEST(test_jobsets, SETS_SCENES)
 TEST(test_words, WORDS)
+TEST(test_around, AROUND)
 
 int main(void)
 {
@@ -618,6 +800,7 @@ int main(void)
         cmocka_unit_test(test_containers), cmocka_unit_test(test_throttle),
         cmocka_unit_test(test_ends),       cmocka_unit_test(test_jobs),
         cmocka_unit_test(test_jobsets),    cmocka_unit_test(test_words),
+        cmocka_unit_test(test_around),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -534,8 +534,7 @@ static void test_replaced_while_terminating(void **state)
     (void)state;
     struct sim *sim = open_job_as("j", "", PLACED);
     delete_pod(sim, running(sim, -1), -1);
-    stage_run(sim, 10 * SECOND); /* it counts as a failure at once, hence the pause */
-    expect(sim, "1/0/1 0/1");
+    expect(sim, "1/0/1 0/1"); /* it counts as a failure at once */
     confirm_all(sim);
     expect(sim, "1/0/0 0/1");
     sim_free(sim);
@@ -549,9 +548,29 @@ static void test_replaced_when_failed(void **state)
     stage_run(sim, MINUTE);
     expect(sim, "0/0/1 0/0");
     confirm_all(sim);
-    stage_run(sim, 10 * SECOND);
     expect(sim, "1/0/0 0/1");
     assert_int_equal(pods(sim), 1);
+    sim_free(sim);
+}
+
+/* A drained node: however many went with it, nobody waits. One that fails by itself afterwards
+ * waits as after a first failure. */
+static void test_sent_away_without_a_pause(void **state)
+{
+    (void)state;
+    struct sim *sim =
+        open_job_as("j", "'parallelism':4,'completions':4,'podReplacementPolicy':'Failed'", PLACED);
+    for (int i = 0; i < 4; i++)
+        delete_pod(sim, running(sim, -1), -1);
+    expect(sim, "0/0/4 0/0");
+    sim_restart_manager(sim);
+    confirm_all(sim);
+    expect(sim, "4/0/0 0/4");
+    fail_with(sim, -1, 1);
+    stage_run(sim, 6 * SECOND);
+    expect(sim, "3/0/0 0/5");
+    stage_run(sim, 4 * SECOND);
+    expect(sim, "4/0/0 0/5");
     sim_free(sim);
 }
 
@@ -731,6 +750,7 @@ int main(void)
         cmocka_unit_test(test_policy_ignore_per_index),
         cmocka_unit_test(test_success_policy),
         cmocka_unit_test(test_replaced_while_terminating),
+        cmocka_unit_test(test_sent_away_without_a_pause),
         cmocka_unit_test(test_replaced_when_failed),
         cmocka_unit_test(test_succeeds_while_terminating),
         cmocka_unit_test(test_suspend),

@@ -3,6 +3,7 @@
 #include "model/configuration.h"
 
 #define HEAD "apiVersion: muster.dev/v1alpha1\nkind: Configuration\n"
+#define OBJECT "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n"
 #define MINUTE 60000
 
 static void read_good(const char *text, struct configuration *ret, struct str *warnings)
@@ -131,6 +132,11 @@ static void test_refusals(void **state)
          NULL},
         {"", "f.yaml: holds 0 documents instead of one",
          "it begins with apiVersion: muster.dev/v1alpha1 and kind: Configuration"},
+        {OBJECT "---\n" OBJECT, "f.yaml: 0 of its 2 documents are a Configuration", NULL},
+        {HEAD "---\n" HEAD "---\n" OBJECT, "f.yaml: 2 of its 3 documents are a Configuration",
+         NULL},
+        {OBJECT "---\n" HEAD "placement: 1\n",
+         "f.yaml:7:12: placement: Invalid value: \"integer\": must be an object", NULL},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
@@ -145,6 +151,19 @@ static void test_refusals(void **state)
         if (ROWS[i].hint != NULL)
             assert_string_equal(err.hint, ROWS[i].hint);
     }
+}
+
+static void test_among_objects(void **state)
+{
+    (void)state;
+    struct configuration c = {0};
+    scoped_str warnings = {0};
+    struct err err = {0};
+    const char *text = OBJECT "---\n" HEAD "waitForPodsReady: {enable: true, timeout: 1m}\n";
+    assert_int_equal(configuration_read("f.yaml", sv_of(text), &c, &warnings, &err), 0);
+    assert_true(c.ready.enable);
+    assert_int_equal(c.ready.timeout_ms, MINUTE);
+    configuration_done(&c);
 }
 
 static void test_block(void **state)
@@ -169,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_nothing_said),    cmocka_unit_test(test_defaults_of_the_documents),
         cmocka_unit_test(test_everything_said), cmocka_unit_test(test_73_kueue_has_other_defaults),
         cmocka_unit_test(test_refusals),        cmocka_unit_test(test_block),
+        cmocka_unit_test(test_among_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
