@@ -103,11 +103,11 @@ static void add_condition(struct str *body, const char *type, const char *status
              type, status, reason, str_text(&at));
 }
 
-/* The version keeps an answer to something older from counting. */
+/* With the version that it follows from: it may have waited for a connection since. */
 static void add_patch(const struct task *task, enum act act, time_ms now, struct str *body)
 {
     str_addf(body, "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"},\"status\":{",
-             task->version);
+             task->sent_version);
     if (act == ACT_CLEAR)
         str_add(body, "\"admission\":null,");
     str_add(body, "\"conditions\":[");

@@ -440,6 +440,8 @@ static void gang_reconcile(struct control *control, const char *key)
 {
     if (strcmp(key, GANG_STEP) == 0)
         step(control);
+    else if (strcmp(key, GANG_TELL) == 0)
+        tell_events(control);
     else if (str_starts(key, GANG_CLUSTER_QUEUE))
         queue_write_cluster(control, key + strlen(GANG_CLUSTER_QUEUE));
     else if (str_starts(key, GANG_LOCAL_QUEUE))
