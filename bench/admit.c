@@ -104,6 +104,7 @@ static const struct option OPTIONS[] = {
     {"never", required_argument, NULL, 'N'},
     {"slow", required_argument, NULL, 'S'},
     {"flaps", required_argument, NULL, 'F'},
+    {"skip", required_argument, NULL, 'k'},
     {"stop-after", required_argument, NULL, 'a'},
     {"limit", required_argument, NULL, 'l'},
     {"conns", required_argument, NULL, 'w'},
@@ -115,8 +116,8 @@ static void usage(void)
     (void)fputs(
         "usage: bench_admit --unix PATH [--pid PID] [--cohorts N] [--queues N] [--nominal CPUS]\n"
         "         [--borrowing CPUS] --class NAME:COUNT:INTERVAL_MS:RUN_MS:PRIORITY:CPUS ...\n"
-        "         [--ready [--never N] [--slow N:MS] [--flaps N:MS]] [--held] [--stop-after N]\n"
-        "         [--conns N] [--limit SECONDS]\n"
+        "         [--ready [--never N] [--slow N:MS] [--flaps N:MS]] [--held] [--skip N]\n"
+        "         [--stop-after N] [--conns N] [--limit SECONDS]\n"
         "COUNT is of each queue; N of --never, --slow and --flaps is of a thousand\n",
         stderr);
     exit(2);
@@ -175,6 +176,9 @@ static bool set_number(struct plan *plan, int letter, char *text)
         return true;
     case 'N':
         plan->never = (uint64_t)number_of(&text, false);
+        return true;
+    case 'k':
+        plan->skip = (uint64_t)number_of(&text, false);
         return true;
     case 'a':
         plan->stop_after = (uint64_t)number_of(&text, false);

@@ -41,7 +41,8 @@ struct plan {
     bool is_held;                /* all are created before the first may be admitted */
     uint64_t slow, flaps, never; /* of a thousand */
     int64_t slow_ms, flap_ms;
-    uint64_t stop_after; /* admissions; 0: when all have ended */
+    uint64_t skip;       /* so many admissions are not measured */
+    uint64_t stop_after; /* so many that are; 0: when all have ended */
     double limit_s;
     size_t conns;
     pid_t pid; /* of the server */
@@ -85,6 +86,7 @@ struct play {
     struct queue *queues;
     struct seen seen;
     uint64_t created, conflicts;
+    bool has_skipped;
     uint64_t start_ns, generated_ns, end_ns;
     struct proc_use before, after; /* of the server */
 };

@@ -234,7 +234,6 @@ static void set_up(struct play *play)
 
 static void begin(struct play *play)
 {
-    play->before = proc_use_at_rest(play->plan->pid);
     play->start_ns = proc_clock_ns();
     play->seen.first_version = play->seen.last_version;
     for (size_t i = 0; i < play->n_queues; i++)
@@ -247,9 +246,23 @@ static void create_all(struct play *play, struct source *sources)
         make_more(&sources[i]);
 }
 
-static bool is_over(const struct play *play)
+/* What is told counts from here: time, CPU, admissions, writes. */
+static void skip(struct play *play)
+{
+    play->has_skipped = true;
+    play->before = proc_use(play->plan->pid);
+    play->seen.admissions = play->seen.evictions = play->seen.status_writes = 0;
+    begin(play);
+}
+
+static bool is_over(struct play *play)
 {
     const struct plan *plan = play->plan;
+    if (!play->has_skipped && plan->skip > 0) {
+        if (play->seen.admissions >= plan->skip)
+            skip(play);
+        return false;
+    }
     if (plan->stop_after > 0)
         return play->seen.admissions >= plan->stop_after;
     return play->seen.ended == play->n_tasks && seen_is_idle(play);
@@ -278,6 +291,7 @@ static void open_queues(struct play *play)
 {
     while (play->created < play->n_tasks)
         loop_turn(play->loop, -1);
+    play->before = proc_use_at_rest(play->plan->pid);
     begin(play);
     for (size_t i = 0; i < play->n_queues; i++)
         want(play, ACT_OPEN, i);
@@ -306,6 +320,7 @@ void play_run(struct play *play)
     set_up(play);
     struct wire_pool *workloads = seen_watch(play, "workloads");
     struct wire_pool *queues = seen_watch(play, "clusterqueues");
+    play->before = proc_use_at_rest(play->plan->pid);
     begin(play);
     loop_timer_init(&guard.timer, on_guard, &guard);
     on_guard(&guard);
@@ -316,7 +331,8 @@ void play_run(struct play *play)
         loop_turn(play->loop, -1);
     play->end_ns = proc_clock_ns();
     seen_settle(play, play->end_ns);
-    play->after = proc_use_at_rest(play->plan->pid);
+    play->after =
+        play->plan->stop_after > 0 ? proc_use(play->plan->pid) : proc_use_at_rest(play->plan->pid);
     loop_timer_clear(play->loop, &guard.timer);
     wire_pool_free(queues);
     wire_pool_free(workloads);

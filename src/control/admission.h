@@ -26,7 +26,7 @@
 #define GANG_LOCAL_QUEUE "~lq "
 #define GANG_FINALIZER "kueue.x-k8s.io/resource-in-use"
 #define GANG_UID_LABEL "kueue.x-k8s.io/job-uid"
-#define GANG_STATUS_PAUSE_MS 500 /* a queue's status is written at most so often */
+#define GANG_STATUS_PAUSE_MS 500 /* status of queues is written at most so often, all at once */
 #define GANG_TELL_PAUSE_MS 100   /* Events of so long are written together */
 #define GANG_PATIENCE_MS 30000   /* beyond its grace period, for a pod to go by itself */
 #define GANG_GRACE_S 30          /* of pods that do not say */
@@ -182,6 +182,7 @@ bool pods_live(struct gang_look *look, const char *owner_uid, bool kill);
 void queue_write_cluster(struct control *control, const char *name);
 void queue_write_local(struct control *control, const char *key);
 void queue_add_changed(struct control *control);
+void queue_add(struct control *control, const char *prefix, const char *key);
 
 /* ---- admission_tell.c ---- */
 struct queue_numbers *tell_numbers(struct admission *admission, const char *queue);
