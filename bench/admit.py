@@ -72,12 +72,12 @@ def faults(result):
 # ---- the sets ----
 
 
-def set_rows(kit, what, result):
+def set_rows(kit, what, result, theirs="Kueue 54-80 %", bar=0.95):
     usage, cpu = result["usage"], result["cpu_s"]
     kit.row(f"{what}: wall time", f"{result['seconds']:.1f} s, {result['evictions']:,} preempted",
             f"fsync {kit.fsync_us(kit.BUILD / 'bench'):.0f} us")
-    kit.row("  queue usage", f"{usage:.1%}", "Kueue 54-80 %", ">= 95 %",
-            kit.verdict(usage, 0.95, False))
+    kit.row("  queue usage", f"{usage:.1%}", theirs, f">= {bar:.0%}" if bar else "-",
+            kit.verdict(usage, bar, False) if bar else "-")
     kit.row("  CPU of all of the server", f"{cpu:.1f} s, {result['writes']:,} writes, "
                                           f"{cpu / result['admissions'] * 1e6:.0f} us an admission")
     kit.row("  peak RSS", kit.mb(result["peak_rss"]))
@@ -97,7 +97,8 @@ def baseline(kit, folder):
 
 def large_scale(kit, folder):
     result = play(kit, folder, "large-scale", None, *words_of("large-scale"))
-    set_rows(kit, f"{result['workloads']:,} workloads of the large-scale set", result)
+    set_rows(kit, f"{result['workloads']:,} workloads of the large-scale set", result,
+             "published: 39 %, 1179 s", None)
     kit.row("  time to admission, large / medium / small", f"{waits(result)} s",
             "published: 106 / 256 / 700 s")
 
@@ -132,7 +133,7 @@ def blocked(kit, folder):
 
 def blocked_set(kit, folder):
     result = play(kit, folder, "blocked-baseline", {"blockAdmission": True}, *words_of("baseline"))
-    set_rows(kit, "the baseline set with blockAdmission", result)
+    set_rows(kit, "the baseline set with blockAdmission", result, "Kueue 2-9 % of a tenth of it", None)
 
 
 MIX = ("--never", 10, "--slow", "50:200", "--flaps", "20:50")
