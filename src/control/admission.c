@@ -297,12 +297,6 @@ static void refeed_locals(struct control *control, const char *ns, const char *q
     }
 }
 
-static void add_queue(struct control *control, const char *prefix, const char *key)
-{
-    scoped_free char *name = mem_printf("%s%s", prefix, key);
-    control_add_after(control, name, GANG_STATUS_PAUSE_MS);
-}
-
 /* A status that was written changes nothing here. */
 static bool is_only_status(const struct change *change)
 {
@@ -322,7 +316,7 @@ static void map_queue(struct control *control, const struct change *change)
     else
         feed_queue(control, change->obj);
     refeed_locals(control, NULL, name);
-    add_queue(control, GANG_CLUSTER_QUEUE, name);
+    queue_add(control, GANG_CLUSTER_QUEUE, name);
 }
 
 static void map_local(struct control *control, const struct change *change)
@@ -335,7 +329,7 @@ static void map_local(struct control *control, const struct change *change)
         admit_remove_local(admission->engine, key, control_now(control));
     else
         feed_local(control, change->obj);
-    add_queue(control, GANG_LOCAL_QUEUE, key);
+    queue_add(control, GANG_LOCAL_QUEUE, key);
 }
 
 static void map_cohort(struct control *control, const struct change *change)
@@ -440,6 +434,8 @@ static void gang_reconcile(struct control *control, const char *key)
 {
     if (strcmp(key, GANG_STEP) == 0)
         step(control);
+    else if (strcmp(key, GANG_TELL) == 0)
+        tell_events(control);
     else if (str_starts(key, GANG_CLUSTER_QUEUE))
         queue_write_cluster(control, key + strlen(GANG_CLUSTER_QUEUE));
     else if (str_starts(key, GANG_LOCAL_QUEUE))

@@ -21,11 +21,13 @@
  * to the engine, since its own account is ahead of them. */
 
 #define GANG_STEP "~step" /* no gang's key: those have a / after a letter or digit */
+#define GANG_TELL "~tell"
 #define GANG_CLUSTER_QUEUE "~cq "
 #define GANG_LOCAL_QUEUE "~lq "
 #define GANG_FINALIZER "kueue.x-k8s.io/resource-in-use"
 #define GANG_UID_LABEL "kueue.x-k8s.io/job-uid"
-#define GANG_STATUS_PAUSE_MS 100 /* a queue's status is written at most so often */
+#define GANG_STATUS_PAUSE_MS 500 /* status of queues is written at most so often, all at once */
+#define GANG_TELL_PAUSE_MS 100   /* Events of so long are written together */
 #define GANG_PATIENCE_MS 30000   /* beyond its grace period, for a pod to go by itself */
 #define GANG_GRACE_S 30          /* of pods that do not say */
 
@@ -81,11 +83,18 @@ struct queue_numbers { /* of one ClusterQueue, for metrics */
     struct map *once;
 };
 
+struct saying { /* an Event that is not written yet */
+    struct obj *about;
+    const char *type; /* a literal */
+    char *reason, *message;
+};
+
 struct admission { /* the controller's state */
     struct admit *engine;
     struct map *gangs;   /* key to struct crew */
     struct map *by_uid;  /* UID of an owner, or of a Job of a JobSet, to its gang */
     struct map *numbers; /* name of a ClusterQueue to struct queue_numbers */
+    VEC(struct saying) sayings;
 };
 
 struct gang_draft { /* a status under way */
@@ -173,9 +182,14 @@ bool pods_live(struct gang_look *look, const char *owner_uid, bool kill);
 void queue_write_cluster(struct control *control, const char *name);
 void queue_write_local(struct control *control, const char *key);
 void queue_add_changed(struct control *control);
+void queue_add(struct control *control, const char *prefix, const char *key);
 
 /* ---- admission_tell.c ---- */
 struct queue_numbers *tell_numbers(struct admission *admission, const char *queue);
+/* As control_event(), a little later and together with others. */
+void tell_event(struct gang_look *look, const struct obj *about, const char *type,
+                const char *reason, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void tell_events(struct control *control); /* those that wait */
 void tell_decision(struct gang_look *look, const struct admit_decision *decision);
 void tell_ready(struct gang_look *look, const char *queue, const char *reason);
 void tell_metrics(struct control *control, struct str *out);

@@ -41,7 +41,7 @@ static const char *label(const struct obj *obj, const char *name)
     return yyjson_get_str(yyjson_obj_get(obj->meta.labels, name));
 }
 
-static void put_priority(const struct gang_look *look, const struct obj *who, yyjson_mut_doc *doc,
+static void put_priority(struct gang_look *look, const struct obj *who, yyjson_mut_doc *doc,
                          yyjson_mut_val *spec)
 {
     const char *name = label(who, KUEUE_PRIORITY_LABEL);
@@ -55,8 +55,8 @@ static void put_priority(const struct gang_look *look, const struct obj *who, yy
                      yyjson_mut_str(doc, "WorkloadPriorityClass"));
         json_mut_set(doc, spec, "priorityClassRef.name", yyjson_mut_strcpy(doc, name));
         if (class == NULL)
-            control_event(look->control, who, "Warning", "PriorityClassNotFound",
-                          "There is no WorkloadPriorityClass %s: priority 0", name);
+            tell_event(look, who, "Warning", "PriorityClassNotFound",
+                       "There is no WorkloadPriorityClass %s: priority 0", name);
     }
     json_mut_put(doc, spec, "priority", yyjson_mut_sint(doc, priority));
 }
@@ -135,8 +135,7 @@ static void create_workload(struct gang_look *look)
     struct write *write = write_new(WRITE_CREATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
     write->doc = doc;
     control_write_about(look->control, write, (struct obj *)who, "FailedCreateWorkload");
-    control_event(look->control, who, "Normal", "CreatedWorkload", "Created Workload: %s",
-                  look->gang->key);
+    tell_event(look, who, "Normal", "CreatedWorkload", "Created Workload: %s", look->gang->key);
     if (look->ops->is_running(look))
         look->ops->stop(look);
 }
@@ -239,8 +238,8 @@ static void leave(struct gang_look *look)
         const struct obj *who = speaker(look);
         ops->stop(look);
         if (who != NULL)
-            control_event(look->control, who, "Normal", "Stopped", "%s",
-                          json_str_at(condition_of(look->workload, "Evicted"), "message"));
+            tell_event(look, who, "Normal", "Stopped", "%s",
+                       json_str_at(condition_of(look->workload, "Evicted"), "message"));
         return;
     }
     if (!is_empty(look, condition_time(look->workload, "Evicted")))
@@ -356,8 +355,8 @@ static bool finish(struct gang_look *look)
                          str_text(&message));
     (void)gang_draft_send(look, &draft);
     gang_draft_end(&draft);
-    control_event(look->control, look->workload, end > 0 ? "Normal" : "Warning", "Finished", "%s",
-                  str_text(&message));
+    tell_event(look, look->workload, end > 0 ? "Normal" : "Warning", "Finished", "%s",
+               str_text(&message));
     return true;
 }
 
@@ -369,8 +368,8 @@ static void start_or_stop(struct gang_look *look)
         const struct obj *who = speaker(look);
         ops->start(look);
         if (who != NULL)
-            control_event(look->control, who, "Normal", "Started", "Admitted by clusterQueue %s",
-                          json_str_at(look->workload->root, "status.admission.clusterQueue"));
+            tell_event(look, who, "Normal", "Started", "Admitted by clusterQueue %s",
+                       json_str_at(look->workload->root, "status.admission.clusterQueue"));
     } else if (!may_run(look->workload) && running) {
         ops->stop(look); /* somebody else has started it */
     }

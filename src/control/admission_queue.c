@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The status of queues: counters, usage, and whether they are active. The engine names those whose
- * counts changed; each is written after a short pause, with all that happened meanwhile. */
+ * counts changed; they are written after a short pause, with all that happened meanwhile. */
 #include "base/quantity.h"
 #include "control/admission.h"
 
@@ -188,16 +188,21 @@ void queue_write_local(struct control *control, const char *key)
     page_send(control, &page, local);
 }
 
+/* All of them at the same moment: what is written together is one commit, and each commit makes
+ * those wait who come right after it. */
+void queue_add(struct control *control, const char *prefix, const char *key)
+{
+    scoped_free char *name = mem_printf("%s%s", prefix, key);
+    time_ms now = control_now(control);
+    control_add_at(control, name, now - now % GANG_STATUS_PAUSE_MS + GANG_STATUS_PAUSE_MS);
+}
+
 void queue_add_changed(struct control *control)
 {
     struct admission *admission = control_state(control);
     const char *name;
-    while ((name = admit_changed_queue(admission->engine)) != NULL) {
-        scoped_free char *key = mem_printf("%s%s", GANG_CLUSTER_QUEUE, name);
-        control_add_after(control, key, GANG_STATUS_PAUSE_MS);
-    }
-    while ((name = admit_changed_local(admission->engine)) != NULL) {
-        scoped_free char *key = mem_printf("%s%s", GANG_LOCAL_QUEUE, name);
-        control_add_after(control, key, GANG_STATUS_PAUSE_MS);
-    }
+    while ((name = admit_changed_queue(admission->engine)) != NULL)
+        queue_add(control, GANG_CLUSTER_QUEUE, name);
+    while ((name = admit_changed_local(admission->engine)) != NULL)
+        queue_add(control, GANG_LOCAL_QUEUE, name);
 }

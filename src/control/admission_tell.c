@@ -3,6 +3,42 @@
 #include "control/admission.h"
 #include "model/cell.h"
 #include <inttypes.h>
+#include <stdarg.h>
+
+/* ---- events ---- */
+
+/* Nobody waits for an Event, but a commit of one makes the next write wait for the disk. So they
+ * are written together: a gang that is let in has them in somebody else's commit. */
+void tell_event(struct gang_look *look, const struct obj *about, const char *type,
+                const char *reason, const char *fmt, ...)
+{
+    char message[1024]; /* as long as an Event's may be */
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    vec_push(&look->admission->sayings, ((struct saying){obj_ref((struct obj *)about), type,
+                                                         mem_strdup(reason), mem_strdup(message)}));
+    control_add_after(look->control, GANG_TELL, GANG_TELL_PAUSE_MS);
+}
+
+static void saying_done(struct saying *saying)
+{
+    obj_unref(saying->about);
+    mem_free(saying->reason);
+    mem_free(saying->message);
+}
+
+void tell_events(struct control *control)
+{
+    struct admission *admission = control_state(control);
+    for (size_t i = 0; i < admission->sayings.len; i++) {
+        struct saying *saying = &admission->sayings.items[i];
+        control_event(control, saying->about, saying->type, saying->reason, "%s", saying->message);
+        saying_done(saying);
+    }
+    vec_clear(&admission->sayings);
+}
 
 /* ---- numbers ---- */
 
@@ -53,6 +89,9 @@ static bool free_numbers(void *arg, const char *key, void *value)
 
 void tell_done(struct admission *admission)
 {
+    for (size_t i = 0; i < admission->sayings.len; i++)
+        saying_done(&admission->sayings.items[i]);
+    vec_done(&admission->sayings);
     (void)map_each(admission->numbers, free_numbers, NULL);
     map_free(admission->numbers);
 }
@@ -74,11 +113,9 @@ static void tell_admitted(struct gang_look *look, const struct admit_decision *w
     duration_format((look->now - since) / 1000 * 1000, &wait);
     numbers->admitted++;
     numbers->wait_s += seconds(look->now - since);
-    control_event(look->control, look->workload, "Normal", "QuotaReserved",
-                  "Quota reserved in ClusterQueue %s, wait time since queued was %s", what->queue,
-                  str_text(&wait));
-    control_event(look->control, look->workload, "Normal", "Admitted",
-                  "Admitted by ClusterQueue %s, wait time since reservation was 0s", what->queue);
+    tell_event(look, look->workload, "Normal", "Admitted",
+               "Admitted by ClusterQueue %s, wait time since queued was %s", what->queue,
+               str_text(&wait));
 }
 
 static void tell_evicted(struct gang_look *look, const struct admit_decision *what)
@@ -87,9 +124,7 @@ static void tell_evicted(struct gang_look *look, const struct admit_decision *wh
     const char *queue = json_str_at(workload->root, "status.admission.clusterQueue");
     const char *reason = admit_evicted_text(what->reason);
     scoped_free char *event = mem_printf("EvictedDueTo%s", reason);
-    control_event(look->control, workload, "Normal", event, "%s", what->message);
-    if (what->reason == EVICTED_PREEMPTED)
-        control_event(look->control, workload, "Normal", "Preempted", "%s", what->message);
+    tell_event(look, workload, "Normal", event, "%s", what->message);
     if (queue == NULL)
         queue = what->queue;
     if (queue == NULL)
@@ -106,6 +141,8 @@ static void tell_evicted(struct gang_look *look, const struct admit_decision *wh
     }
 }
 
+/* One Event at most for each: an Event is a write that costs as much as the decision's own, and
+ * what the conditions say already is not said again. */
 void tell_decision(struct gang_look *look, const struct admit_decision *what)
 {
     switch (what->type) {
@@ -117,13 +154,10 @@ void tell_decision(struct gang_look *look, const struct admit_decision *what)
         tell_evicted(look, what);
         return;
     case DECIDED_RELEASE:
-        control_event(look->control, look->workload, "Normal", "Requeued", "%s",
-                      what->message ? what->message : what->text);
+        tell_event(look, look->workload, "Normal", "Requeued", "%s",
+                   what->message ? what->message : what->text);
         return;
-    case DECIDED_WAIT:
-        control_event(look->control, look->workload, "Warning", "Pending", "%s",
-                      what->message ? what->message : "");
-        return;
+    case DECIDED_WAIT: /* the condition says it, with the same text */
     case DECIDED_RESET:
         return;
     }

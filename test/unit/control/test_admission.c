@@ -486,6 +486,109 @@ static void test_raw_workload(void **state)
     sim_free(sim);
 }
 
+static void make_raw(struct sim *sim, const char *name, int priority)
+{
+    scoped_free char *body =
+        mem_printf("{'metadata':{'name':'%s'},'spec':{'queueName':'lq','priority':%d,'podSets':[{"
+                   "'name':'main','count':1,'template':{'spec':{'containers':[{'name':'c','image':"
+                   "'i','resources':{'requests':{'cpu':'1'}}}]}}}]}}",
+                   name, priority);
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_WORKLOAD, "default", name, body));
+    stage_run(sim, SECOND);
+}
+
+/* Who made it is its job side, and says how it is. */
+static void tell_raw(struct sim *sim, const char *name, const char *type)
+{
+    scoped_free char *body =
+        mem_printf("{'status':{'conditions':[{'type':'%s','status':'True','reason':'ByTest',"
+                   "'message':'','lastTransitionTime':'2026-01-01T00:00:00Z'}]}}",
+                   type);
+    struct write *write = stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", name, body);
+    write->patch_type = PATCH_STRATEGIC;
+    write->sub = SUB_STATUS;
+    stage_do(sim, write);
+    stage_run(sim, SECOND);
+}
+
+static int64_t reserving(struct sim *sim)
+{
+    const struct obj *queue = stage_get(sim, &KIND_CLUSTERQUEUE, "", "q");
+    return json_int_at(queue->root, "status.reservingWorkloads", -1);
+}
+
+static void test_raw_workload_ready_then_finished(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_raw(sim, "a", 0);
+    make_raw(sim, "b", 0);
+    make_raw(sim, "c", 0);
+    expect(sim, "a", "Admitted", "True/Admitted");
+    expect(sim, "a", "PodsReady", "none");
+    expect(sim, "b", "QuotaReserved", "False/WaitingForPodsReady");
+    tell_raw(sim, "a", "PodsReady");
+    expect(sim, "b", "Admitted", "True/Admitted");
+    tell_raw(sim, "b", "PodsReady");
+    expect(sim, "c", "Admitted", "none");
+    assert_int_equal(reserving(sim), 2);
+    tell_raw(sim, "a", "Finished");
+    expect(sim, "a", "QuotaReserved", "True/QuotaReserved");
+    expect(sim, "c", "Admitted", "True/Admitted");
+    assert_int_equal(reserving(sim), 2);
+    sim_free(sim);
+}
+
+/* Nothing of it runs that anybody here knows of: its quota is free at once. */
+static void test_raw_workload_preempted(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, "{'metadata':{'name':'q'},'spec':{'namespaceSelector':{},'preemption':{"
+                    "'withinClusterQueue':'LowerPriority'},'resourceGroups':[{'coveredResources':"
+                    "['cpu'],'flavors':[{'name':'f','resources':[{'name':'cpu','nominalQuota':'1'"
+                    "}]}]}]}}");
+    make_raw(sim, "low", 1);
+    expect(sim, "low", "Admitted", "True/Admitted");
+    make_raw(sim, "high", 2);
+    expect(sim, "low", "Evicted", "True/Preempted");
+    expect(sim, "low", "Admitted", "False/NoReservation");
+    expect(sim, "low", "Requeued", "True/Preempted");
+    expect(sim, "high", "Admitted", "True/Admitted");
+    tell_raw(sim, "high", "Finished");
+    expect(sim, "low", "Admitted", "True/Admitted");
+    expect(sim, "low", "Evicted", "False/QuotaReserved");
+    assert_int_equal(reserving(sim), 1);
+    sim_free(sim);
+}
+
+static size_t count_events(struct sim *sim, const char *name, const char *reason)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    struct obj *event = cache_first(cache, &KIND_EVENT, "default");
+    size_t n = 0;
+    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, "default", event))
+        n += str_eq(json_str_at(event->root, "involvedObject.name"), name) &&
+             (reason == NULL || str_eq(json_str_at(event->root, "reason"), reason));
+    return n;
+}
+
+/* An admission is two writes: the status, and one Event a little later. */
+static void test_one_event_a_decision(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "1"));
+    make_raw(sim, "a", 0);
+    make_raw(sim, "b", 0);
+    assert_int_equal(count_events(sim, "a", "Admitted"), 1);
+    assert_int_equal(count_events(sim, "a", NULL), 1);
+    assert_int_equal(count_events(sim, "b", NULL), 0);
+    expect(sim, "b", "QuotaReserved", "False/Pending");
+    sim_free(sim);
+}
+
 /* The control plane comes back in the middle: nothing is admitted twice, timers go on. */
 static void test_restart_goes_on(void **state)
 {
@@ -531,6 +634,9 @@ int main(void)
         cmocka_unit_test(test_plain_pod),
         cmocka_unit_test(test_pod_group),
         cmocka_unit_test(test_raw_workload),
+        cmocka_unit_test(test_raw_workload_ready_then_finished),
+        cmocka_unit_test(test_raw_workload_preempted),
+        cmocka_unit_test(test_one_event_a_decision),
         cmocka_unit_test(test_restart_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, close_all);
