@@ -25,6 +25,8 @@
 #define GANG_LOCAL_QUEUE "~lq "
 #define GANG_FINALIZER "kueue.x-k8s.io/resource-in-use"
 #define GANG_UID_LABEL "kueue.x-k8s.io/job-uid"
+#define GANG_PAST "accumulatedPastExecutionTimeSeconds"
+#define GANG_PAST_PATH "status." GANG_PAST
 #define GANG_STATUS_PAUSE_MS 100 /* a queue's status is written at most so often */
 #define GANG_PATIENCE_MS 30000   /* beyond its grace period, for a pod to go by itself */
 #define GANG_GRACE_S 30          /* of pods that do not say */

@@ -61,6 +61,13 @@ static void put_priority(const struct gang_look *look, const struct obj *who, yy
     json_mut_put(doc, spec, "priority", yyjson_mut_sint(doc, priority));
 }
 
+static void put_max_run(const struct obj *who, yyjson_mut_doc *doc, yyjson_mut_val *spec)
+{
+    int64_t seconds = kueue_max_run(label(who, KUEUE_MAX_RUN_LABEL));
+    json_mut_put(doc, spec, "maximumExecutionTimeSeconds",
+                 seconds > 0 ? yyjson_mut_sint(doc, seconds) : NULL);
+}
+
 static void add_reference(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct obj *owner,
                           bool controls)
 {
@@ -132,6 +139,7 @@ static void create_workload(struct gang_look *look)
     json_mut_set(doc, root, "spec.queueName", yyjson_mut_strcpy(doc, queue));
     json_mut_set(doc, root, "spec.podSets", sets);
     put_priority(look, who, doc, yyjson_mut_obj_get(root, "spec"));
+    put_max_run(who, doc, yyjson_mut_obj_get(root, "spec"));
     struct write *write = write_new(WRITE_CREATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
     write->doc = doc;
     control_write_about(look->control, write, (struct obj *)who, "FailedCreateWorkload");
@@ -157,7 +165,9 @@ static bool follow_owner(struct gang_look *look)
     yyjson_mut_val *sets = yyjson_mut_arr(doc);
     look->ops->describe(look, doc, sets);
     bool same_sets = json_mut_equal(sets, yyjson_mut_obj_get(spec, "podSets"));
-    bool same = same_sets && str_eq(json_mut_str_at(spec, "queueName"), queue);
+    bool same = same_sets && str_eq(json_mut_str_at(spec, "queueName"), queue) &&
+                json_mut_int_at(spec, "maximumExecutionTimeSeconds", 0) ==
+                    kueue_max_run(label(who, KUEUE_MAX_RUN_LABEL));
     if (same) {
         yyjson_mut_doc_free(doc);
         return false;
@@ -165,6 +175,7 @@ static bool follow_owner(struct gang_look *look)
     if (!same_sets)
         json_mut_put(doc, spec, "podSets", sets);
     json_mut_put(doc, spec, "queueName", yyjson_mut_strcpy(doc, queue));
+    put_max_run(who, doc, spec);
     struct write *write = write_new(WRITE_UPDATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
     write->if_version = mem_strdup(workload->meta.resource_version);
     write->doc = doc;

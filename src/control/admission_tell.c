@@ -270,6 +270,7 @@ bool tell_explain(struct control *control, const struct obj *workload, struct st
         json_mut_put(doc, root, "limit", yyjson_mut_sint(doc, view.limit_count));
     add_time(doc, root, "retryAt", view.retry_at);
     add_time(doc, root, "evictAt", view.evict_at);
+    add_time(doc, root, "overAt", view.over_at);
     add_text(doc, root, "message", view.message);
     add_text(doc, root, "hint", view.hint);
     add_shortages(doc, root, &view);

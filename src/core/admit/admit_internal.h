@@ -150,7 +150,7 @@ struct facts {
     struct queue *queue; /* of its quota */
     time_ms reserved_at, admitted_at, evicted_at, requeue_at, first_evicted_at, ready_since;
     int64_t requeue_count, priority;
-    time_ms created;
+    time_ms created, max_run_ms, past_run_ms;
 };
 
 struct grant { /* of one pod set */
@@ -349,6 +349,10 @@ bool preempt_may_reclaim(const struct queue *queue);
 /* due.c */
 void due_arm(struct admit *admit, struct wl *wl, time_ms now);
 void due_run(struct admit *admit, time_ms now);
+/* When it loses its quota unless it gets ready, and when it has run for as long as it may; both
+ * TIME_NEVER for never. */
+time_ms due_patience(const struct admit *admit, const struct facts *facts);
+time_ms due_over(const struct facts *facts);
 
 /* decide.c */
 struct admit_decision *decide(struct admit *admit, struct wl *wl, enum admit_decision_type type);

@@ -46,6 +46,8 @@ static struct facts facts_of(struct admit *admit, const struct admit_workload *f
         .requeue_count = from->requeue_count,
         .priority = from->priority,
         .created = from->created,
+        .max_run_ms = from->max_run_ms,
+        .past_run_ms = from->past_run_ms,
     };
     if (facts.has_quota) {
         facts.queue = queue_of(admit, from->queue);
