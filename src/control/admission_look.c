@@ -311,9 +311,6 @@ static void put_ready(struct gang_look *look, struct gang_draft *draft)
         str_eq(json_str_at(before, "status"), is_ready ? "True" : "False"))
         return;
     gang_draft_condition(draft, "PodsReady", is_ready ? "True" : "False", reason, message);
-    if (is_ready)
-        tell_ready(look, json_str_at(look->workload->root, "status.admission.clusterQueue"),
-                   reason);
 }
 
 static void put_reclaimable(struct gang_look *look, struct gang_draft *draft)
@@ -367,8 +364,6 @@ static bool finish(struct gang_look *look)
                          str_text(&message));
     (void)gang_draft_send(look, &draft);
     gang_draft_end(&draft);
-    control_event(look->control, look->workload, end > 0 ? "Normal" : "Warning", "Finished", "%s",
-                  str_text(&message));
     return true;
 }
 
@@ -428,6 +423,7 @@ void look_at_gang(struct gang_look *look)
         go(look);
         return;
     }
+    tell_progress(look);
     if (decide_settle(look))
         return;
     if (condition_is(look->workload, "Finished", "True"))

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "core/admit/admit.h"
+#include <string.h>
 
 #define DEACTIVATED "Deactivated"
 
