@@ -151,6 +151,8 @@ void wl_free(struct admit *admit, struct wl *wl)
     vec_done(&wl->failed);
     vec_done(&wl->failed_before);
     vec_done(&wl->uses);
+    mem_free(wl->claim_counts);
+    mem_free(wl->claim_picks);
     mem_free(wl->key);
     mem_free(wl->uid);
     mem_free(wl);
