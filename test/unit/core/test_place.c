@@ -207,12 +207,46 @@ static void test_bind(void **state)
     bind_free(bind);
 }
 
+/* Two deciders gave pod 0 away twice: 8 of a, then 7 of b, and it takes 10. */
+static void test_the_last_one_moves_off_a_crowded_pod(void **state)
+{
+    (void)state;
+    struct place *place = pool(&PLAIN, 2);
+    struct place_result result = {0};
+    set(place, "a", 8, (const struct place_at[]){{0, 8}}, 1);
+    assert_int_equal(place_surplus(place), 0);
+    assert_null(place_crowder(place));
+    set(place, "b", 7, (const struct place_at[]){{0, 7}}, 1);
+    assert_int_equal(place_surplus(place), 5);
+    assert_string_equal(place_crowder(place), "b");
+    set(place, "c", 6, (const struct place_at[]){{1, 6}}, 1); /* no room for five */
+    assert_true(place_relieve(place, "b", &result));
+    assert_false(result.is_changed);
+    assert_int_equal(place_surplus(place), 5);
+    place_result_done(&result);
+    result = (struct place_result){0};
+    set(place, "c", 5, (const struct place_at[]){{1, 5}}, 1);
+    assert_true(place_relieve(place, "b", &result));
+    assert_int_equal(result.placed, 7);
+    assert_int_equal(result.placements.at.len, 2);
+    assert_int_equal(result.placements.at.items[0].vreplicas, 2);
+    assert_int_equal(result.placements.at.items[1].vreplicas, 5);
+    assert_int_equal(place_surplus(place), 0);
+    assert_null(place_crowder(place));
+    place_set_capacity(place, 9); /* both pods are full: one each is too much, b came last */
+    assert_int_equal(place_surplus(place), 2);
+    assert_string_equal(place_crowder(place), "b");
+    assert_false(place_relieve(place, "nobody", &result));
+    place_result_done(&result);
+    place_free(place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters), cmocka_unit_test(test_pods_that_get_nothing),
         cmocka_unit_test(test_state),   cmocka_unit_test(test_reserve),
-        cmocka_unit_test(test_bind),
+        cmocka_unit_test(test_bind),    cmocka_unit_test(test_the_last_one_moves_off_a_crowded_pod),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
