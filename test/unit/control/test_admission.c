@@ -417,6 +417,34 @@ static void test_maximum_execution_time(void **state)
     sim_free(sim);
 }
 
+/* Somebody changes the Workload in the moment in which it is admitted: the write fails, and it is
+ * decided again about the newest one. */
+static void test_56_changed_while_it_is_admitted(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "1"));
+    make_job(sim, "a", "");
+    make_job(sim, "b", "");
+    expect(sim, "job-b", "QuotaReserved", "False/Pending");
+    struct write *done = stage_write(WRITE_DELETE, &KIND_JOB, "default", "a", NULL);
+    sim_submit(sim, done);
+    for (int i = 0; i < 200; i++) { /* one of them is between the decision and its write */
+        scoped_free char *body =
+            mem_printf("{'metadata':{'annotations':{'look':'%d'}},'spec':{'priority':%d}}", i, i);
+        sim_submit(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-b", body));
+        stage_run(sim, 1);
+    }
+    reap(sim);
+    stage_run(sim, 5 * SECOND);
+    expect(sim, "job-b", "Admitted", "True/Admitted");
+    assert_int_equal(number(sim, "job-b", "spec.priority"), 199);
+    const struct obj *queue = stage_get(sim, &KIND_CLUSTERQUEUE, "", "q");
+    assert_int_equal(json_int_at(queue->root, "status.admittedWorkloads", -1), 1);
+    assert_int_equal(json_int_at(queue->root, "status.pendingWorkloads", -1), 0);
+    sim_free(sim);
+}
+
 static void test_50_switched_off_by_a_person(void **state)
 {
     (void)state;
@@ -577,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_watchdog_frees_quota),
         cmocka_unit_test(test_01_limit_deactivates),
         cmocka_unit_test(test_maximum_execution_time),
+        cmocka_unit_test(test_56_changed_while_it_is_admitted),
         cmocka_unit_test(test_50_switched_off_by_a_person),
         cmocka_unit_test(test_13_20_recovery_timeout),
         cmocka_unit_test(test_34_37_block_and_next),

@@ -566,6 +566,58 @@ static void test_49_50_deactivated_by_its_user(void **state)
     kit_close(&kit);
 }
 
+/* Who counts as ready, and when all are: only then the one that waits is let in. */
+static void test_38_when_all_are_ready(void **state)
+{
+    struct kit kit;
+    (void)state;
+    open_waiting(&kit, "one:cpu=9");
+    kit.settings.blocks = true;
+    kit_settings(&kit);
+    kit_queue(&kit, "p", NULL, "two:cpu=9", NULL);
+    kit_job(&kit, "first", "q", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, "admit first one"); /* nobody is there: all are ready */
+    kit_job(&kit, "w", "p", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, "");
+    kit_ready(&kit, "first", READY_ABSENT);
+    KIT_EXPECT(&kit, "");
+    kit_ready(&kit, "first", READY_WAITS_START);
+    KIT_EXPECT(&kit, "");
+    kit_ready(&kit, "first", READY_YES);
+    KIT_EXPECT(&kit, "admit w two");
+    kit_ready(&kit, "w", READY_YES);
+    kit_ready(&kit, "first", READY_WAITS_RECOVERY);
+    kit_job(&kit, "x", "p", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, ""); /* one of two queues is not */
+    kit_ready(&kit, "first", READY_YES);
+    KIT_EXPECT(&kit, "admit x two");
+    kit_job(&kit, "y", "q", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, "");
+    admit_remove_workload(kit.admit, "ns/x", kit.now); /* the one that is not ready is deleted */
+    KIT_EXPECT(&kit, "admit y one");
+    kit_close(&kit);
+}
+
+/* Nothing sleeps while somebody is waited for: a step ends, others are served, and all of it can be
+ * thrown away at any time. */
+static void test_40_nobody_sleeps_while_blocked(void **state)
+{
+    struct kit kit;
+    (void)state;
+    open_waiting(&kit, "one:cpu=9");
+    kit.settings.blocks = true;
+    kit.settings.scope = SCOPE_QUEUE;
+    kit_settings(&kit);
+    kit_queue(&kit, "p", NULL, "two:cpu=9", NULL);
+    kit_job(&kit, "first", "q", 0, "1*cpu=1");
+    kit.now++;
+    kit_job(&kit, "blocked", "q", 0, "1*cpu=1");
+    kit_job(&kit, "other", "p", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, "admit first one, admit other two");
+    assert_true(admit_deadline(kit.admit) > kit.now);
+    kit_close(&kit);
+}
+
 /* ---- maximumExecutionTimeSeconds ---- */
 
 static struct kit_wl *limited(struct kit *kit, const char *name, time_ms max_run)
@@ -690,6 +742,8 @@ int main(void)
         cmocka_unit_test(test_a_preemptor_takes_a_flavor_after_its_pause),
         cmocka_unit_test(test_limit_by_time),
         cmocka_unit_test(test_49_50_deactivated_by_its_user),
+        cmocka_unit_test(test_38_when_all_are_ready),
+        cmocka_unit_test(test_40_nobody_sleeps_while_blocked),
         cmocka_unit_test(test_execution_time_is_counted_from_admission),
         cmocka_unit_test(test_execution_time_adds_up_over_evictions),
         cmocka_unit_test(test_execution_time_and_other_reasons),
