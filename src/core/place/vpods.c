@@ -248,8 +248,8 @@ static void reserve_answer(struct vpod *vpod)
     while (i < now->at.len || k < then->at.len) {
         int32_t a = i < now->at.len ? now->at.items[i].ordinal : INT32_MAX;
         int32_t b = k < then->at.len ? then->at.items[k].ordinal : INT32_MAX;
-        int32_t has = a <= b ? now->at.items[i].vreplicas : 0;
-        int32_t had = b <= a ? then->at.items[k].vreplicas : 0;
+        int32_t has = i < now->at.len && a <= b ? now->at.items[i].vreplicas : 0;
+        int32_t had = k < then->at.len && b <= a ? then->at.items[k].vreplicas : 0;
         if (has != had)
             vec_push(&vpod->reserved.at, ((struct place_at){a < b ? a : b, has}));
         i += a <= b;
