@@ -235,11 +235,20 @@ static bool n_search_fits(struct n_search *s, bool may_borrow)
     return true;
 }
 
+/* By those who hold quota; what is only claimed does not count. */
+static int64_t n_held(const struct naive *n, int queue, int f, int r)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n->n_wls; i++)
+        sum += n->wls[i].queue == queue && !n->wls[i].is_claiming ? n->wls[i].uses[f][r] : 0;
+    return sum;
+}
+
 static bool n_queue_borrows(struct n_search *s, int queue)
 {
     EACH_CELL(f, r)
     {
-        if (s->lacks[f][r] && n_usage(s->n, queue, f, r) > n_subtree(s->n, queue, f, r))
+        if (s->lacks[f][r] && n_held(s->n, queue, f, r) > n_subtree(s->n, queue, f, r))
             return true;
     }
     return false;
