@@ -270,6 +270,10 @@ static void add_group_json(const struct run *run, yyjson_mut_doc *doc, yyjson_mu
         yyjson_mut_obj_add_strcpy(doc, obj, "message", group->why);
     yyjson_mut_obj_add_uint(doc, obj, "containers", counts.total);
     yyjson_mut_obj_add_int(doc, obj, "restarts", counts.restarts);
+    if (group->spread.is_told) {
+        yyjson_mut_obj_add_int(doc, obj, "placed", group->spread.placed);
+        yyjson_mut_obj_add_int(doc, obj, "pending", group->spread.pending);
+    }
     put_time(doc, obj, "readySeconds", group->ready_at < 0 ? -1 : group->ready_at - began);
     put_time(doc, obj, "seconds", group->ended_at < 0 ? -1 : group->ended_at - began);
 }

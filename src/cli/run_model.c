@@ -327,6 +327,30 @@ static enum run_outcome judge_endless(yyjson_val *object, const char **ret_why)
     return RUN_GOES_ON;
 }
 
+static bool owns_none(const struct run_group *group, yyjson_val *pod)
+{
+    (void)group, (void)pod;
+    return false;
+}
+
+static void expect_spread(struct run_group *group, yyjson_val *object)
+{
+    struct run_spread *spread = &group->spread;
+    size_t i, n;
+    yyjson_val *item;
+    spread->is_told = true;
+    spread->wanted = json_int_at(object, "spec.vreplicas", 1);
+    spread->placed = json_int_at(object, "status.placed", 0);
+    spread->pending = spread->wanted > spread->placed ? spread->wanted - spread->placed : 0;
+    bool is_short = condition_is(object, "Scheduled", "False");
+    set_text(&spread->why, is_short ? text_of(condition_of(object, "Scheduled")) : NULL);
+    vec_clear(&spread->per_pod);
+    yyjson_arr_foreach(json_at(object, "status.placements"), i, n, item)
+    {
+        vec_push(&spread->per_pod, json_int_at(item, "vreplicas", 0));
+    }
+}
+
 static const struct group_kind {
     const struct kind *kind;
     bool (*owns)(const struct run_group *group, yyjson_val *pod);
@@ -337,6 +361,7 @@ static const struct group_kind {
     {&KIND_JOB, job_owns, expect_job, judge_job},
     {&KIND_JOBSET, set_owns, expect_set, judge_set},
     {&KIND_STATEFULSET, job_owns, expect_numbered, judge_endless},
+    {&KIND_VPOD, owns_none, expect_spread, judge_endless},
 };
 
 static const struct group_kind *group_kind(const struct kind *kind)
@@ -358,6 +383,8 @@ static void group_free(struct run_group *group)
     for (size_t i = 0; i < group->pods.len; i++)
         pod_free(group->pods.items[i]);
     vec_done(&group->pods);
+    vec_done(&group->spread.per_pod);
+    mem_free(group->spread.why);
     mem_free(group->ns);
     mem_free(group->name);
     mem_free(group->uid);
@@ -593,6 +620,8 @@ bool run_group_is_ready(const struct run_group *group)
     struct run_counts counts;
     if (group->outcome != RUN_GOES_ON)
         return group->outcome == RUN_SUCCEEDED;
+    if (group->spread.is_told)
+        return group->spread.placed == group->spread.wanted;
     run_group_count(group, &counts);
     return counts.by_state[RUN_READY] + counts.by_state[RUN_DONE] >=
            group->pods_at_once * group->units_per_pod;

@@ -8,8 +8,9 @@
 /* What `run` follows, in numbers. Objects go in as the server tells of them, counts come out; time
  * is an argument and nothing is printed here.
  *
- * A group is one object of the files that makes processes: a Pod, or a Job or JobSet with its pods.
- * A unit is one container of one pod. A further kind of group is one more row of GROUP_KINDS. */
+ * A group is one object of the files that makes processes, a Pod, or a Job or JobSet with its pods,
+ * or one whose vreplicas are placed on pods, a VPod. A unit is one container of one pod. A further
+ * kind of group is one more row of GROUP_KINDS. */
 
 enum run_state {              /* of a unit */
                  RUN_WAITING, /* its pod is not there or has no node yet */
@@ -45,6 +46,13 @@ struct run_pod {
     VEC(struct run_unit) units;
 };
 
+struct run_spread { /* where the vreplicas of a VPod are */
+    bool is_told;   /* it is a VPod, the rest is of it */
+    int64_t wanted, placed, pending;
+    char *why;            /* some are pending; NULL: not told */
+    VEC(int64_t) per_pod; /* of the pods that have some, in their order */
+};
+
 struct run_group {
     const struct kind *kind;
     char *ns, *name, *uid;
@@ -56,6 +64,7 @@ struct run_group {
     int64_t restarts_past;      /* of pods that are gone */
     bool restarts_as_one;       /* all members at once: these count, not the containers' */
     int64_t restarts, epoch;    /* of a group that does; epoch 0: not in place */
+    struct run_spread spread;
     enum run_outcome outcome;
     char *why;        /* it failed */
     bool is_deleted;  /* the object is not on the server any more */
@@ -83,7 +92,7 @@ struct run_model {
 
 void run_model_init(struct run_model *model, time_ms now);
 void run_model_done(struct run_model *model);
-/* Is it a kind that makes processes? */
+/* Is it a kind that is followed: that makes processes, or is placed on them? */
 bool run_model_is_group(const struct kind *kind);
 /* The object as the server answered. */
 void run_model_add(struct run_model *model, const struct kind *kind, yyjson_val *object,

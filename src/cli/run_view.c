@@ -188,6 +188,60 @@ static void add_counts(const struct run_group *group, const struct run_counts *c
     add_restarts(counts, out);
 }
 
+/* ---- spread ---- */
+
+static int64_t least_of(const struct run_spread *spread, int64_t *ret_most)
+{
+    int64_t least = spread->per_pod.items[0], most = least;
+    for (size_t i = 1; i < spread->per_pod.len; i++) {
+        int64_t here = spread->per_pod.items[i];
+        least = here < least ? here : least;
+        most = here > most ? here : most;
+    }
+    *ret_most = most;
+    return least;
+}
+
+/* One cell a pod, as high as its share; where there are too many, one for the fullest of some. */
+static void add_heights(const struct run_spread *spread, const struct run_style *style,
+                        size_t width, struct str *out)
+{
+    static const char *const BLOCKS[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const LETTERS[] = {".", ".", "-", "-", "+", "+", "#", "#"};
+    const char *const *levels = style->utf8 ? BLOCKS : LETTERS;
+    size_t n = spread->per_pod.len, cells = n < width ? n : width;
+    int64_t most = 0;
+    scoped_str text = {0};
+    (void)(n > 0 ? least_of(spread, &most) : 0);
+    for (size_t cell = 0; cell < cells; cell++) {
+        int64_t here = 0;
+        for (size_t i = cell * n / cells; i < (cell + 1) * n / cells; i++)
+            here = spread->per_pod.items[i] > here ? spread->per_pod.items[i] : here;
+        str_add(&text, levels[here > 0 ? (here * 8 - 1) / most : 0]);
+    }
+    paint(style, GREEN, str_text(&text), out);
+    str_addf(out, "%*s  ", (int)(width - cells), "");
+}
+
+static void add_spread(const struct run_spread *spread, struct str *out)
+{
+    int64_t most, least = spread->per_pod.len > 0 ? least_of(spread, &most) : 0;
+    if (spread->per_pod.len == 0)
+        return;
+    str_addf(out, " on %zu pod%s", spread->per_pod.len, spread->per_pod.len == 1 ? "" : "s");
+    if (spread->per_pod.len > 1 && least == most)
+        str_addf(out, ", %" PRId64 " each", least);
+    else if (spread->per_pod.len > 1)
+        str_addf(out, ", %" PRId64 " to %" PRId64 " each", least, most);
+}
+
+static void add_placed(const struct run_spread *spread, struct str *out)
+{
+    str_addf(out, "%" PRId64 "/%" PRId64 " placed", spread->placed, spread->wanted);
+    add_spread(spread, out);
+    add_count((size_t)spread->pending, "pending", spread->why, out);
+}
+
 enum look { LOOK_GOING, LOOK_READY, LOOK_GOOD, LOOK_BAD, LOOK_STOPPING };
 
 static enum look look_of(const struct run_group *group, const struct run_style *style)
@@ -226,6 +280,10 @@ static void add_phrase(const struct run_group *group, const struct run_style *st
             str_add(out, "stopped");
         break;
     case LOOK_READY:
+        if (group->spread.is_told) {
+            add_placed(&group->spread, out);
+            break;
+        }
         if (group->pods_expected == group->pods_at_once) {
             str_addf(out, "%zu/%zu ready in ", counts.total, counts.total);
             run_view_seconds(group->ready_at - style->began_at, out);
@@ -233,7 +291,10 @@ static void add_phrase(const struct run_group *group, const struct run_style *st
             break;
         } /* fall through */
     case LOOK_GOING:
-        add_counts(group, &counts, out);
+        if (group->spread.is_told)
+            add_placed(&group->spread, out);
+        else
+            add_counts(group, &counts, out);
         break;
     }
 }
@@ -305,7 +366,9 @@ void run_view_line(const struct run_group *group, const struct run_style *style,
     for (size_t i = name.len; i < pad; i++)
         str_addc(&line, ' ');
     str_add(&line, "  ");
-    if (look == LOOK_GOING && width > 0)
+    if (group->spread.is_told && width > 0 && !style->stopping)
+        add_heights(&group->spread, style, width, &line); /* always: it is what one looks for */
+    else if (look == LOOK_GOING && width > 0)
         add_bar(group, style, width, &line);
     add_phrase(group, style, look, &line);
     /* The last column stays free: some terminals wrap when it is written. */

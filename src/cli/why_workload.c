@@ -103,6 +103,7 @@ static void add_times(struct queue_case *c)
     int64_t tries = json_int_at(c->view, "tries", 0);
     int64_t limit = json_int_at(c->view, "limit", -1);
     time_ms retry = cell_time(c->view, "retryAt"), evict = cell_time(c->view, "evictAt");
+    time_ms over = cell_time(c->view, "overAt");
     scoped_str left = {0};
     if (tries > 0) {
         yyjson_mut_val *detail = why_detail(c->why, c->answer);
@@ -124,6 +125,14 @@ static void add_times(struct queue_case *c)
         why_left(c->why, evict, &left);
         why_say(c->why, why_detail(c->why, c->answer),
                 "it loses its quota in %s unless all its pods are ready", str_text(&left));
+    }
+    str_clear(&left);
+    if (over != 0) {
+        why_left(c->why, over, &left);
+        why_say(c->why, why_detail(c->why, c->answer),
+                "it is deactivated in %s: it may be admitted for %lld seconds in all",
+                str_text(&left),
+                (long long)json_int_at(c->workload, "spec.maximumExecutionTimeSeconds", 0));
     }
 }
 

@@ -455,7 +455,7 @@ static void gang_begin(struct control *control)
     admission->engine = admit_new(&settings, rng_next(&control_world(control)->rng));
     admission->gangs = map_new();
     admission->by_uid = map_new();
-    admission->numbers = map_new();
+    admission->queues = map_new();
 }
 
 static bool free_one(void *arg, const char *key, void *value)
@@ -471,6 +471,8 @@ static void gang_end(struct control *control)
     (void)map_each(admission->gangs, free_one, NULL);
     map_free(admission->gangs);
     map_free(admission->by_uid);
+    queue_forget_all(admission);
+    meter_done(admission);
     tell_done(admission);
     admit_free(admission->engine);
     mem_free(admission);
@@ -501,6 +503,6 @@ const struct controller CONTROLLER_ADMISSION = {
     .begin = gang_begin,
     .end = gang_end,
     .configure = gang_configure,
-    .metrics = tell_metrics,
+    .metrics = meter_print,
     .explain = tell_explain,
 };

@@ -14,7 +14,8 @@
  *   admission_look.c    one look at a gang: its owner is started, stopped, watched;
  *   admission_job.c, admission_jobset.c, admission_pods.c   the owners;
  *   admission_queue.c   status of the queues;
- *   admission_tell.c    metrics, and what `muster why` asks for.
+ *   admission_tell.c    events, and what `muster why` asks for;
+ *   admission_metrics.c metrics.
  *
  * A gang has one key, so that nothing is written about it twice at a time. Decisions of the engine
  * are kept until the write that they need is known; meanwhile changes of the Workload are not told
@@ -26,6 +27,8 @@
 #define GANG_LOCAL_QUEUE "~lq "
 #define GANG_FINALIZER "kueue.x-k8s.io/resource-in-use"
 #define GANG_UID_LABEL "kueue.x-k8s.io/job-uid"
+#define GANG_PAST "accumulatedPastExecutionTimeSeconds"
+#define GANG_PAST_PATH "status." GANG_PAST
 #define GANG_STATUS_PAUSE_MS 500 /* status of queues is written at most so often, all at once */
 #define GANG_TELL_PAUSE_MS 100   /* Events of so long are written together */
 #define GANG_PATIENCE_MS 30000   /* beyond its grace period, for a pod to go by itself */
@@ -68,19 +71,31 @@ struct crew {
     struct map *members;         /* OWNER_PODS: name of a pod to itself */
     struct map *parts;           /* OWNER_JOBSET: UID of a Job of it to the gang */
     VEC(struct decided *) decided;
-    bool is_group;    /* of pods, more than one */
-    bool is_leaving;  /* evicted or deleted: its pods are looked at one by one */
-    bool was_evicted; /* for metrics that count a workload once */
+    bool is_group;   /* of pods, more than one */
+    bool is_leaving; /* evicted or deleted: its pods are looked at one by one */
+    /* For metrics; what was before this process began is not counted. */
+    bool is_live;      /* seen before it ended */
+    bool awaits_ready; /* seen admitted and not ready yet */
 };
 
-struct queue_numbers { /* of one ClusterQueue, for metrics */
-    uint64_t admitted;
-    double wait_s, ready_wait_s, ready_to_evicted_s;
-    uint64_t ready, ready_to_evicted;
-    bool has_before;
-    uint64_t evicted_before; /* by the queue's status when it was first looked at */
-    struct map *evicted;     /* "reason\tcause" to a count */
-    struct map *once;
+struct queue_past {   /* of one ClusterQueue */
+    uint64_t evicted; /* by its status when it was first looked at */
+};
+
+enum meter {
+    METER_ADMITTED,
+    METER_FINISHED,
+    METER_EVICTED,
+    METER_EVICTED_ONCE,
+    METER_PREEMPTED,
+    METER_REQUEUED,
+    METER_RESET,
+    METER_ADMISSION_WAIT,
+    METER_READY_WAIT,
+    METER_UNTIL_READY,
+    METER_READY_TO_EVICTED,
+    METER_EVICTION,
+    METERS
 };
 
 struct saying { /* an Event that is not written yet */
@@ -91,9 +106,10 @@ struct saying { /* an Event that is not written yet */
 
 struct admission { /* the controller's state */
     struct admit *engine;
-    struct map *gangs;   /* key to struct crew */
-    struct map *by_uid;  /* UID of an owner, or of a Job of a JobSet, to its gang */
-    struct map *numbers; /* name of a ClusterQueue to struct queue_numbers */
+    struct map *gangs;          /* key to struct crew */
+    struct map *by_uid;         /* UID of an owner, or of a Job of a JobSet, to its gang */
+    struct map *queues;         /* name of a ClusterQueue to struct queue_past */
+    struct map *meters[METERS]; /* labels to a series; NULL: none yet */
     VEC(struct saying) sayings;
 };
 
@@ -183,15 +199,23 @@ void queue_write_cluster(struct control *control, const char *name);
 void queue_write_local(struct control *control, const char *key);
 void queue_add_changed(struct control *control);
 void queue_add(struct control *control, const char *prefix, const char *key);
+void queue_forget_all(struct admission *admission);
 
 /* ---- admission_tell.c ---- */
-struct queue_numbers *tell_numbers(struct admission *admission, const char *queue);
 /* As control_event(), a little later and together with others. */
 void tell_event(struct gang_look *look, const struct obj *about, const char *type,
                 const char *reason, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void tell_events(struct control *control); /* those that wait */
-void tell_decision(struct gang_look *look, const struct admit_decision *decision);
-void tell_ready(struct gang_look *look, const char *queue, const char *reason);
-void tell_metrics(struct control *control, struct str *out);
-bool tell_explain(struct control *control, const struct obj *workload, struct str *out_json);
 void tell_done(struct admission *admission);
+void tell_decision(struct gang_look *look, const struct admit_decision *decision);
+/* What happened to the gang since it was looked at before: it got ready, its quota is free, it has
+ * ended. */
+void tell_progress(struct gang_look *look);
+bool tell_explain(struct control *control, const struct obj *workload, struct str *out_json);
+
+/* ---- admission_metrics.c ---- */
+/* Labels are 'cluster_queue="q",reason="r"'. */
+void meter_count(struct admission *admission, enum meter meter, const char *labels);
+void meter_time(struct admission *admission, enum meter meter, const char *labels, time_ms span);
+void meter_print(struct control *control, struct str *out);
+void meter_done(struct admission *admission);

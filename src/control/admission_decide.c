@@ -181,24 +181,32 @@ static void put_evict(struct gang_draft *draft, const struct admit_decision *wha
 {
     const char *reason = text_or(what->text, admit_evicted_text(what->reason));
     const char *cause = text_or(what->cause, "");
-    bool limited = what->type == DECIDED_DEACTIVATE;
+    const char *limit = admit_deactivated_text(what->reason);
     /* Of a deactivation the stats name the sort and its cause apart. */
-    if (limited)
-        count_eviction(draft, admit_evicted_text(EVICTED_INACTIVE), "RequeuingLimitExceeded");
+    if (limit != NULL)
+        count_eviction(draft, admit_evicted_text(EVICTED_INACTIVE), limit);
     else
         count_eviction(draft, reason, cause);
     gang_draft_condition(draft, "Evicted", "True", reason, text_or(what->message, reason));
     if (what->reason == EVICTED_PREEMPTED)
         gang_draft_condition(draft, "Preempted", "True", admit_preempt_text(what->preempt),
                              text_or(what->message, "Preempted"));
-    if (limited)
-        gang_draft_condition(draft, "DeactivationTarget", "True", "RequeuingLimitExceeded",
+    if (limit != NULL)
+        gang_draft_condition(draft, "DeactivationTarget", "True", limit,
                              text_or(what->message, reason));
-    if (limited || what->reason == EVICTED_INACTIVE)
+    if (what->reason == EVICTED_TOO_LONG) /* switched on again it has all of its time */
+        gang_draft_put(draft, GANG_PAST, NULL);
+    if (limit != NULL || what->reason == EVICTED_INACTIVE)
         gang_draft_put(draft, "requeueState", NULL);
     else if (what->reason == EVICTED_READY_TIMEOUT)
         put_requeue(draft, what);
     draft->is_changed = true;
+}
+
+static void add_run(struct gang_draft *draft, time_ms ran)
+{
+    int64_t past = json_mut_int_at(draft->status, GANG_PAST, 0);
+    gang_draft_put(draft, GANG_PAST, yyjson_mut_sint(draft->doc, past + ran / 1000));
 }
 
 void decide_release(struct gang_look *look, struct gang_draft *draft)
@@ -218,10 +226,8 @@ void decide_release(struct gang_look *look, struct gang_draft *draft)
     if (str_eq(gang_draft_condition_text(draft, "Admitted", "status"), "True")) {
         gang_draft_condition(draft, "Admitted", "False", "NoReservation",
                              "The workload has no reservation");
-        int64_t past = json_mut_int_at(draft->status, "accumulatedPastExecutionTimeSeconds", 0);
-        past += (look->now - admitted) / 1000;
-        gang_draft_put(draft, "accumulatedPastExecutionTimeSeconds",
-                       yyjson_mut_sint(draft->doc, past));
+        if (admit_evicted_of(reason) != EVICTED_TOO_LONG)
+            add_run(draft, look->now - admitted);
     }
     if (gang_draft_condition_text(draft, "PodsReady", "status") != NULL)
         gang_draft_condition(draft, "PodsReady", "False", "WaitForStart",

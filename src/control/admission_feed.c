@@ -411,6 +411,8 @@ void feed_workload(struct control *control, const struct obj *workload)
         .local = arena_printf(&feed.arena, "%s/%s", obj_namespace(workload), queue ? queue : ""),
         .priority = json_int_at(spec, "priority", 0),
         .created = workload->meta.created,
+        .max_run_ms = json_int_at(spec, "maximumExecutionTimeSeconds", 0) * 1000,
+        .past_run_ms = json_int_at(workload->root, GANG_PAST_PATH, 0) * 1000,
         /* On its way to be switched off: that it still says true is no wish to go on. */
         .is_active = !yyjson_is_false(yyjson_obj_get(spec, "active")) &&
                      !condition_is(workload, "DeactivationTarget", "True"),

@@ -61,6 +61,13 @@ static void put_priority(struct gang_look *look, const struct obj *who, yyjson_m
     json_mut_put(doc, spec, "priority", yyjson_mut_sint(doc, priority));
 }
 
+static void put_max_run(const struct obj *who, yyjson_mut_doc *doc, yyjson_mut_val *spec)
+{
+    int64_t seconds = kueue_max_run(label(who, KUEUE_MAX_RUN_LABEL));
+    json_mut_put(doc, spec, "maximumExecutionTimeSeconds",
+                 seconds > 0 ? yyjson_mut_sint(doc, seconds) : NULL);
+}
+
 static void add_reference(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct obj *owner,
                           bool controls)
 {
@@ -132,6 +139,7 @@ static void create_workload(struct gang_look *look)
     json_mut_set(doc, root, "spec.queueName", yyjson_mut_strcpy(doc, queue));
     json_mut_set(doc, root, "spec.podSets", sets);
     put_priority(look, who, doc, yyjson_mut_obj_get(root, "spec"));
+    put_max_run(who, doc, yyjson_mut_obj_get(root, "spec"));
     struct write *write = write_new(WRITE_CREATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
     write->doc = doc;
     control_write_about(look->control, write, (struct obj *)who, "FailedCreateWorkload");
@@ -156,7 +164,9 @@ static bool follow_owner(struct gang_look *look)
     yyjson_mut_val *sets = yyjson_mut_arr(doc);
     look->ops->describe(look, doc, sets);
     bool same_sets = json_mut_equal(sets, yyjson_mut_obj_get(spec, "podSets"));
-    bool same = same_sets && str_eq(json_mut_str_at(spec, "queueName"), queue);
+    bool same = same_sets && str_eq(json_mut_str_at(spec, "queueName"), queue) &&
+                json_mut_int_at(spec, "maximumExecutionTimeSeconds", 0) ==
+                    kueue_max_run(label(who, KUEUE_MAX_RUN_LABEL));
     if (same) {
         yyjson_mut_doc_free(doc);
         return false;
@@ -164,6 +174,7 @@ static bool follow_owner(struct gang_look *look)
     if (!same_sets)
         json_mut_put(doc, spec, "podSets", sets);
     json_mut_put(doc, spec, "queueName", yyjson_mut_strcpy(doc, queue));
+    put_max_run(who, doc, spec);
     struct write *write = write_new(WRITE_UPDATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
     write->if_version = mem_strdup(workload->meta.resource_version);
     write->doc = doc;
@@ -299,9 +310,6 @@ static void put_ready(struct gang_look *look, struct gang_draft *draft)
         str_eq(json_str_at(before, "status"), is_ready ? "True" : "False"))
         return;
     gang_draft_condition(draft, "PodsReady", is_ready ? "True" : "False", reason, message);
-    if (is_ready)
-        tell_ready(look, json_str_at(look->workload->root, "status.admission.clusterQueue"),
-                   reason);
 }
 
 static void put_reclaimable(struct gang_look *look, struct gang_draft *draft)
@@ -355,8 +363,6 @@ static bool finish(struct gang_look *look)
                          str_text(&message));
     (void)gang_draft_send(look, &draft);
     gang_draft_end(&draft);
-    tell_event(look, look->workload, end > 0 ? "Normal" : "Warning", "Finished", "%s",
-               str_text(&message));
     return true;
 }
 
@@ -416,6 +422,7 @@ void look_at_gang(struct gang_look *look)
         go(look);
         return;
     }
+    tell_progress(look);
     if (decide_settle(look))
         return;
     if (condition_is(look->workload, "Finished", "True"))

@@ -123,15 +123,14 @@ static uint64_t evictions_of(struct admission *admission, const char *name, cons
     for (size_t i = 0; i < EVICTED_REASONS; i++)
         sum += counts->evictions[i];
     /* The engine counts since it was made; the object since ever. */
-    struct queue_numbers *numbers = map_get(admission->numbers, name);
-    if (numbers == NULL)
-        return sum;
-    if (!numbers->has_before) {
-        numbers->has_before = true;
+    struct queue_past *past = map_get(admission->queues, name);
+    if (past == NULL) {
         int64_t before = json_int_at(queue->root, "status.evictedWorkloads", 0);
-        numbers->evicted_before = before > 0 ? (uint64_t)before : 0;
+        past = mem_zalloc(sizeof(*past));
+        past->evicted = before > 0 ? (uint64_t)before : 0;
+        (void)map_put(admission->queues, name, past);
     }
-    return numbers->evicted_before + sum;
+    return past->evicted + sum;
 }
 
 void queue_write_cluster(struct control *control, const char *name)
@@ -143,7 +142,6 @@ void queue_write_cluster(struct control *control, const char *name)
     if (queue == NULL)
         return;
     admit_queue_counts(admission->engine, name, &counts);
-    (void)tell_numbers(admission, name);
     struct page page = page_begin(queue, &counts);
     put_counts(&page);
     put_usage(&page, "flavorsReservation", true, true);
@@ -195,6 +193,19 @@ void queue_add(struct control *control, const char *prefix, const char *key)
     scoped_free char *name = mem_printf("%s%s", prefix, key);
     time_ms now = control_now(control);
     control_add_at(control, name, now - now % GANG_STATUS_PAUSE_MS + GANG_STATUS_PAUSE_MS);
+}
+
+static bool free_past(void *arg, const char *key, void *value)
+{
+    (void)arg, (void)key;
+    mem_free(value);
+    return true;
+}
+
+void queue_forget_all(struct admission *admission)
+{
+    (void)map_each(admission->queues, free_past, NULL);
+    map_free(admission->queues);
 }
 
 void queue_add_changed(struct control *control)

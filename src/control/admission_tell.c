@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What people and programs are told: events, metrics, and the answer to "why". */
+/* What people and programs are told: events, numbers for metrics, and the answer to "why". */
 #include "control/admission.h"
 #include "model/cell.h"
-#include <inttypes.h>
 #include <stdarg.h>
 
 /* ---- events ---- */
@@ -40,105 +39,146 @@ void tell_events(struct control *control)
     vec_clear(&admission->sayings);
 }
 
-/* ---- numbers ---- */
-
-struct tally {
-    uint64_t count;
-};
-
-struct queue_numbers *tell_numbers(struct admission *admission, const char *queue)
-{
-    struct queue_numbers *numbers = map_get(admission->numbers, queue);
-    if (numbers != NULL)
-        return numbers;
-    numbers = mem_zalloc(sizeof(*numbers));
-    numbers->evicted = map_new();
-    numbers->once = map_new();
-    (void)map_put(admission->numbers, queue, numbers);
-    return numbers;
-}
-
-static void tally_add(struct map *map, const char *key)
-{
-    struct tally *tally = map_get(map, key);
-    if (tally == NULL) {
-        tally = mem_zalloc(sizeof(*tally));
-        (void)map_put(map, key, tally);
-    }
-    tally->count++;
-}
-
-static bool free_tally(void *arg, const char *key, void *value)
-{
-    (void)arg, (void)key;
-    mem_free(value);
-    return true;
-}
-
-static bool free_numbers(void *arg, const char *key, void *value)
-{
-    struct queue_numbers *numbers = value;
-    (void)arg, (void)key;
-    (void)map_each(numbers->evicted, free_tally, NULL);
-    (void)map_each(numbers->once, free_tally, NULL);
-    map_free(numbers->evicted);
-    map_free(numbers->once);
-    mem_free(numbers);
-    return true;
-}
-
 void tell_done(struct admission *admission)
 {
     for (size_t i = 0; i < admission->sayings.len; i++)
         saying_done(&admission->sayings.items[i]);
     vec_done(&admission->sayings);
-    (void)map_each(admission->numbers, free_numbers, NULL);
-    map_free(admission->numbers);
+}
+
+/* ---- labels ---- */
+
+/* Of a Workload without quota: the queue in which it waits; or NULL. */
+static const char *queue_of(struct cache *cache, const struct obj *workload)
+{
+    const char *queue = json_str_at(workload->root, "status.admission.clusterQueue");
+    const char *name = json_str_at(workload->root, "spec.queueName");
+    if (queue != NULL || name == NULL)
+        return queue;
+    const struct obj *local = cache_get(cache, &KIND_LOCALQUEUE, obj_namespace(workload), name);
+    return local != NULL ? json_str_at(local->root, "spec.clusterQueue") : NULL;
+}
+
+static const char *text_or_none(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+/* Of a deactivation the sort and its cause are told apart, as the statistics do. */
+struct labels {
+    const char *reason, *cause;
+};
+
+static struct labels labels_of(const struct admit_decision *what)
+{
+    const char *limit = admit_deactivated_text(what->reason);
+    if (limit != NULL)
+        return (struct labels){admit_evicted_text(EVICTED_INACTIVE), limit};
+    return (struct labels){admit_evicted_text(what->reason), text_or_none(what->cause)};
 }
 
 /* ---- decisions ---- */
 
-static double seconds(time_ms span)
+static time_ms queued_since(const struct obj *workload)
 {
-    return span > 0 ? (double)span / 1000 : 0;
+    time_ms requeued = condition_time(workload, "Requeued");
+    return requeued > workload->meta.created ? requeued : workload->meta.created;
 }
 
 static void tell_admitted(struct gang_look *look, const struct admit_decision *what)
 {
-    struct queue_numbers *numbers = tell_numbers(look->admission, what->queue);
-    time_ms since = look->workload->meta.created;
-    time_ms requeued = condition_time(look->workload, "Requeued");
-    since = requeued > since ? requeued : since;
+    time_ms waited = look->now - queued_since(look->workload);
+    scoped_free char *labels = mem_printf("cluster_queue=\"%s\"", what->queue);
     scoped_str wait = {0};
-    duration_format((look->now - since) / 1000 * 1000, &wait);
-    numbers->admitted++;
-    numbers->wait_s += seconds(look->now - since);
+    duration_format(waited / 1000 * 1000, &wait);
+    meter_count(look->admission, METER_ADMITTED, labels);
+    meter_time(look->admission, METER_ADMISSION_WAIT, labels, waited);
     tell_event(look, look->workload, "Normal", "Admitted",
                "Admitted by ClusterQueue %s, wait time since queued was %s", what->queue,
                str_text(&wait));
 }
 
+/* Was it the first for this reason? The write that tells of it has counted it. */
+static bool is_first(const struct obj *workload, const struct labels *labels)
+{
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(json_at(workload->root, "status.schedulingStats.evictions"), i, n, item)
+    {
+        if (str_eq(json_str_at(item, "reason"), labels->reason) &&
+            str_eq(text_or_none(json_str_at(item, "underlyingCause")), labels->cause))
+            return json_int_at(item, "count", 0) == 1;
+    }
+    return false;
+}
+
+static void tell_preempted(struct gang_look *look, const struct admit_decision *what)
+{
+    const struct crew *by = gang_find(look->admission, what->preemptor);
+    const struct obj *preemptor =
+        by != NULL ? cache_get(look->cache, &KIND_WORKLOAD, by->ns, by->name) : NULL;
+    const char *queue = preemptor != NULL ? queue_of(look->cache, preemptor) : NULL;
+    tell_event(look, look->workload, "Normal", "Preempted", "%s", what->message);
+    if (queue == NULL)
+        return;
+    scoped_free char *labels = mem_printf("preempting_cluster_queue=\"%s\",reason=\"%s\"", queue,
+                                          admit_preempt_text(what->preempt));
+    meter_count(look->admission, METER_PREEMPTED, labels);
+}
+
+/* Of one that was deactivated while it waited there was no quota to become free. */
+static void tell_left(struct gang_look *look, const char *queue)
+{
+    const struct obj *workload = look->workload;
+    time_ms evicted = condition_time(workload, "Evicted");
+    time_ms free = condition_time(workload, "QuotaReserved");
+    if (!look->gang->is_leaving || !condition_is(workload, "Evicted", "True") ||
+        !condition_is(workload, "QuotaReserved", "False") || free < evicted)
+        return;
+    const char *reason = json_str_at(condition_of(workload, "Evicted"), "reason");
+    bool is_off = admit_deactivated_text(admit_evicted_of(reason)) != NULL;
+    scoped_free char *labels =
+        mem_printf("cluster_queue=\"%s\",reason=\"%s\"", queue,
+                   is_off ? admit_evicted_text(EVICTED_INACTIVE) : text_or_none(reason));
+    meter_time(look->admission, METER_EVICTION, labels, free - evicted);
+    look->gang->is_leaving = false;
+}
+
 static void tell_evicted(struct gang_look *look, const struct admit_decision *what)
 {
     const struct obj *workload = look->workload;
-    const char *queue = json_str_at(workload->root, "status.admission.clusterQueue");
-    const char *reason = admit_evicted_text(what->reason);
-    scoped_free char *event = mem_printf("EvictedDueTo%s", reason);
+    const char *queue = queue_of(look->cache, workload);
+    scoped_free char *event = mem_printf("EvictedDueTo%s", admit_evicted_text(what->reason));
     tell_event(look, workload, "Normal", event, "%s", what->message);
-    if (queue == NULL)
-        queue = what->queue;
+    if (what->reason == EVICTED_PREEMPTED)
+        tell_preempted(look, what);
+    look->gang->is_leaving = true;
     if (queue == NULL)
         return;
-    struct queue_numbers *numbers = tell_numbers(look->admission, queue);
-    scoped_free char *key = mem_printf("%s\t%s", reason, what->cause ? what->cause : "");
-    tally_add(numbers->evicted, key);
-    if (!look->gang->was_evicted)
-        tally_add(numbers->once, key);
-    look->gang->was_evicted = true;
-    if (str_eq(what->cause, "WaitForRecovery")) {
-        numbers->ready_to_evicted++;
-        numbers->ready_to_evicted_s += seconds(look->now - condition_time(workload, "PodsReady"));
-    }
+    struct labels by = labels_of(what);
+    scoped_free char *labels = mem_printf(
+        "cluster_queue=\"%s\",reason=\"%s\",underlying_cause=\"%s\"", queue, by.reason, by.cause);
+    meter_count(look->admission, METER_EVICTED, labels);
+    if (is_first(workload, &by))
+        meter_count(look->admission, METER_EVICTED_ONCE, labels);
+    if (condition_is(workload, "PodsReady", "True"))
+        meter_time(look->admission, METER_READY_TO_EVICTED, labels,
+                   look->now - condition_time(workload, "PodsReady"));
+    tell_left(look, queue); /* nothing of it ran: its quota is free already */
+}
+
+/* What has a reason of its own and is counted by it. */
+static void tell_small(struct gang_look *look, const struct admit_decision *what, const char *event,
+                       enum meter meter)
+{
+    const char *queue = queue_of(look->cache, look->workload);
+    tell_event(look, look->workload, "Normal", event, "%s",
+               what->message ? what->message : what->text);
+    if (queue == NULL)
+        return;
+    scoped_free char *labels =
+        mem_printf("cluster_queue=\"%s\",reason=\"%s\"", queue, text_or_none(what->text));
+    meter_count(look->admission, meter, labels);
 }
 
 /* One Event at most for each: an Event is a write that costs as much as the decision's own, and
@@ -154,88 +194,50 @@ void tell_decision(struct gang_look *look, const struct admit_decision *what)
         tell_evicted(look, what);
         return;
     case DECIDED_RELEASE:
-        tell_event(look, look->workload, "Normal", "Requeued", "%s",
-                   what->message ? what->message : what->text);
+        tell_small(look, what, "Requeued", METER_REQUEUED);
         return;
     case DECIDED_WAIT: /* the condition says it, with the same text */
+        return;
     case DECIDED_RESET:
+        tell_small(look, what, "Healthy", METER_RESET);
         return;
     }
 }
 
-void tell_ready(struct gang_look *look, const char *queue, const char *reason)
+/* ---- progress ---- */
+
+static void tell_ready(struct gang_look *look, const char *labels)
 {
-    if (queue == NULL || !str_eq(reason, "Started"))
-        return;
-    struct queue_numbers *numbers = tell_numbers(look->admission, queue);
-    numbers->ready++;
-    numbers->ready_wait_s += seconds(look->now - condition_time(look->workload, "Admitted"));
+    const struct obj *workload = look->workload;
+    const char *reason = json_str_at(condition_of(workload, "PodsReady"), "reason");
+    bool is_ready = condition_is(workload, "PodsReady", "True");
+    if (look->gang->awaits_ready && is_ready && str_eq(reason, "Started")) {
+        time_ms at = condition_time(workload, "PodsReady");
+        meter_time(look->admission, METER_READY_WAIT, labels, at - queued_since(workload));
+        meter_time(look->admission, METER_UNTIL_READY, labels,
+                   at - condition_time(workload, "Admitted"));
+    }
+    look->gang->awaits_ready = condition_is(workload, "Admitted", "True") && !is_ready;
 }
 
-/* ---- metrics ---- */
-
-struct print {
-    struct str *out;
-    struct admission *admission;
-    const char *queue, *name;
-    bool once;
-};
-
-static bool print_tally(void *arg, const char *key, void *value)
+void tell_progress(struct gang_look *look)
 {
-    struct print *print = arg;
-    const struct tally *tally = value;
-    struct sv rest = sv_of(key);
-    struct sv reason = sv_cut(&rest, '\t');
-    str_addf(print->out,
-             "%s{cluster_queue=\"%s\",reason=\"%.*s\",underlying_cause=\"%.*s\"} %" PRIu64 "\n",
-             print->name, print->queue, (int)reason.len, reason.ptr, (int)rest.len, rest.ptr,
-             tally->count);
-    return true;
-}
-
-static bool print_evicted(void *arg, const char *key, void *value)
-{
-    struct print *print = arg;
-    const struct queue_numbers *numbers = value;
-    print->queue = key;
-    return map_each(print->once ? numbers->once : numbers->evicted, print_tally, print);
-}
-
-static bool print_queue(void *arg, const char *key, void *value)
-{
-    struct print *print = arg;
-    const struct queue_numbers *n = value;
-    struct admit_counts counts = {0};
-    admit_queue_counts(print->admission->engine, key, &counts);
-    const struct {
-        const char *name;
-        double value;
-    } ROWS[] = {{"kueue_pending_workloads", (double)counts.pending},
-                {"kueue_reserving_active_workloads", (double)counts.reserving},
-                {"kueue_admitted_active_workloads", (double)counts.admitted},
-                {"kueue_admitted_workloads_total", (double)n->admitted},
-                {"kueue_admission_wait_time_seconds_sum", n->wait_s},
-                {"kueue_admission_wait_time_seconds_count", (double)n->admitted},
-                {"kueue_admitted_until_ready_wait_time_seconds_sum", n->ready_wait_s},
-                {"kueue_admitted_until_ready_wait_time_seconds_count", (double)n->ready},
-                {"kueue_pods_ready_to_evicted_time_seconds_sum", n->ready_to_evicted_s},
-                {"kueue_pods_ready_to_evicted_time_seconds_count", (double)n->ready_to_evicted}};
-    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++)
-        str_addf(print->out, "%s{cluster_queue=\"%s\"} %.15g\n", ROWS[i].name, key, ROWS[i].value);
-    return true;
-}
-
-void tell_metrics(struct control *control, struct str *out)
-{
-    struct admission *admission = control_state(control);
-    struct print print = {.out = out, .admission = admission};
-    (void)map_each(admission->numbers, print_queue, &print);
-    print.name = "kueue_evicted_workloads_total";
-    (void)map_each(admission->numbers, print_evicted, &print);
-    print.once = true;
-    print.name = "kueue_evicted_workloads_once_total";
-    (void)map_each(admission->numbers, print_evicted, &print);
+    const char *queue = queue_of(look->cache, look->workload);
+    bool is_over = condition_is(look->workload, "Finished", "True");
+    if (queue != NULL) {
+        scoped_free char *labels = mem_printf("cluster_queue=\"%s\"", queue);
+        tell_ready(look, labels);
+        tell_left(look, queue);
+        if (look->gang->is_live && is_over)
+            meter_count(look->admission, METER_FINISHED, labels);
+    }
+    if (look->gang->is_live && is_over) {
+        yyjson_val *end = condition_of(look->workload, "Finished");
+        bool is_bad = str_eq(json_str_at(end, "reason"), "Failed");
+        tell_event(look, look->workload, is_bad ? "Warning" : "Normal", "Finished", "%s",
+                   text_or_none(json_str_at(end, "message")));
+    }
+    look->gang->is_live = !is_over;
 }
 
 /* ---- why ---- */
@@ -304,6 +306,7 @@ bool tell_explain(struct control *control, const struct obj *workload, struct st
         json_mut_put(doc, root, "limit", yyjson_mut_sint(doc, view.limit_count));
     add_time(doc, root, "retryAt", view.retry_at);
     add_time(doc, root, "evictAt", view.evict_at);
+    add_time(doc, root, "overAt", view.over_at);
     add_text(doc, root, "message", view.message);
     add_text(doc, root, "hint", view.hint);
     add_shortages(doc, root, &view);

@@ -92,25 +92,17 @@ static void map_node(struct control *control, const struct change *change)
 
 /* ---- pods ---- */
 
-static void remember(struct guest *guest, const struct obj *pod)
-{
-    if (guest->pod == pod)
-        return;
-    obj_unref(guest->pod);
-    guest->pod = obj_ref((struct obj *)pod);
-}
-
 static struct guest *guest_need(struct control *control, const struct obj *pod)
 {
     struct binder *binder = control_state(control);
     struct guest *guest = map_get(binder->guests, pod->meta.uid);
     if (guest != NULL) {
-        remember(guest, pod);
+        binder_guest_renew(binder, guest, pod);
         return guest;
     }
     guest = mem_zalloc(sizeof(*guest));
     guest->key = mem_printf("%s/%s", obj_namespace(pod), pod->meta.name);
-    remember(guest, pod);
+    guest->pod = obj_ref((struct obj *)pod);
     amounts_of_pod(&binder->names, yyjson_obj_get(pod->root, "spec"), &guest->wants);
     if (exclusive_key(pod) != NULL)
         guest->owner = exclusive_owner(pod);
@@ -136,6 +128,7 @@ static void guest_free(struct binder *binder, struct guest *guest)
     obj_unref(guest->pod);
     mem_free(guest->key);
     mem_free(guest->owner);
+    vec_done(&guest->bears);
     amounts_done(&guest->wants);
     mem_free(guest);
 }
@@ -172,6 +165,15 @@ static void drop_guest(struct control *control, const char *uid)
         control_add(control, RETRY);
 }
 
+/* Those who wait to be near such a pod may come now. */
+static void call_near(struct control *control)
+{
+    struct binder *binder = control_state(control);
+    if (binder->is_nearer && binder->n_waiting > 0)
+        control_add(control, RETRY);
+    binder->is_nearer = false;
+}
+
 static void settle(struct control *control, const struct obj *pod, const char *node)
 {
     struct binder *binder = control_state(control);
@@ -184,10 +186,11 @@ static void settle(struct control *control, const struct obj *pod, const char *n
         control_add(control, guest->key);
     }
     guest->is_promised = false;
-    if (is_there)
-        return;
-    binder_guest_give(binder, guest);
-    binder_guest_take(binder, guest, room_need(binder, node));
+    if (!is_there) {
+        binder_guest_give(binder, guest);
+        binder_guest_take(binder, guest, room_need(binder, node));
+    }
+    call_near(control); /* also when it got another label */
 }
 
 static void map_pod(struct control *control, const struct change *change)
@@ -348,7 +351,8 @@ static void bind_guest(struct control *control, struct guest *guest)
     bind(control, guest->pod, guest->room->name);
 }
 
-static void look_alone(struct control *control, struct guest *guest, bool has_waited)
+static void look_alone(struct control *control, struct guest *guest,
+                       const struct pod_class *waited_in)
 {
     struct binder *binder = control_state(control);
     struct pod_class *class = binder_class_need(binder, guest);
@@ -356,12 +360,15 @@ static void look_alone(struct control *control, struct guest *guest, bool has_wa
     if (room == NULL) {
         const char *why = binder_why(binder, guest);
         say_unschedulable(control, guest->pod, why);
-        wait_for_room(binder, guest, has_waited);
+        wait_for_room(binder, guest, waited_in != NULL);
+        if (waited_in != NULL && waited_in != class) /* somebody minds it now, not its equals */
+            control_add(control, RETRY);
         return;
     }
     binder_guest_take(binder, guest, room);
     bind_guest(control, guest);
-    if (has_waited)
+    call_near(control);
+    if (waited_in != NULL)
         control_add(control, RETRY);
 }
 
@@ -408,6 +415,7 @@ static void look_as_gang(struct control *control, struct guest *guest)
                 control_add(control, members.of.items[i]->key);
         }
         bind_guest(control, guest);
+        call_near(control);
     } else {
         say_too_large(control, gang, guest);
     }
@@ -422,17 +430,22 @@ static void look_for_room(struct control *control, const struct obj *pod)
         bind_guest(control, guest);
         return;
     }
-    bool has_waited = guest->class != NULL;
-    if (guest->class != NULL)
+    const struct pod_class *waited_in = guest->class;
+    scoped_str unsupported = {0};
+    if (waited_in != NULL)
         stop_waiting(binder, guest);
     binder_guest_give(binder,
                       guest); /* the write that should have told is known, and was in vain */
+    if (near_unsupported(pod, &unsupported)) {
+        say_unschedulable(control, pod, str_text(&unsupported));
+        return;
+    }
     if (guest->gang != NULL && guest->gang->n_placed == 0) {
         look_as_gang(control, guest);
         return;
     }
     stop_waiting(binder, guest);
-    look_alone(control, guest, has_waited);
+    look_alone(control, guest, waited_in);
 }
 
 static bool may_tell_news(struct control *control)
@@ -469,6 +482,12 @@ static void binder_reconcile(struct control *control, const char *key)
     }
 }
 
+static const char *domain_of(void *node, const char *key)
+{
+    const struct room *room = node;
+    return yyjson_get_str(yyjson_obj_get(room->node->meta.labels, key));
+}
+
 static void binder_begin(struct control *control)
 {
     struct binder *binder = mem_zalloc(sizeof(*binder));
@@ -477,13 +496,16 @@ static void binder_begin(struct control *control)
     binder->guests = map_new();
     binder->classes = map_new();
     binder->gangs = map_new();
+    binder->terms = map_new();
     binder->bind = bind_new(RESOURCE_KNOWN);
+    bind_domains(binder->bind, domain_of);
     control_set_state(control, binder);
 }
 
 static bool free_guest(void *arg, const char *key, void *value)
 {
     (void)key;
+    near_forget(arg, value);
     guest_free(arg, value);
     return true;
 }
@@ -492,11 +514,12 @@ static void binder_end(struct control *control)
 {
     struct binder *binder = control_state(control);
     (void)map_each(binder->guests, free_guest, binder);
-    (void)map_each(binder->rooms, room_free, NULL);
     (void)map_each(binder->classes, binder_class_free, binder);
+    (void)map_each(binder->rooms, room_free, NULL);
     map_free(binder->guests);
     map_free(binder->classes);
     map_free(binder->gangs);
+    map_free(binder->terms);
     map_free(binder->rooms);
     bind_free(binder->bind);
     resource_names_done(&binder->names);

@@ -37,7 +37,7 @@ char *exclusive_owner(const struct obj *pod)
 }
 
 /* Equal for pods that fit and fail together. */
-static char *signature(const struct obj *pod, const struct amounts *wants)
+static char *signature(struct binder *binder, const struct obj *pod, const struct amounts *wants)
 {
     static const char *const PARTS[] = {"nodeSelector", "affinity", "tolerations",
                                         "topologySpreadConstraints"};
@@ -57,6 +57,7 @@ static char *signature(const struct obj *pod, const struct amounts *wants)
     if (part != NULL) /* selectors count pods of the namespace */
         str_add(&text, obj_namespace(pod));
     str_addf(&text, "|%s", exclusive != NULL ? exclusive : "");
+    near_sign(binder, pod, &text);
     return str_take(&text);
 }
 
@@ -101,10 +102,13 @@ static void add_spread(struct binder *binder, struct pod_class *class, yyjson_va
                        const char *exclusive)
 {
     struct spread *spread = &class->spreads[class->n_spreads++];
+    bool orders = class->n_spreads == 1;
     int64_t skew = json_int_at(constraint, "maxSkew", 1);
     bool is_wish = str_eq(json_str_at(constraint, "whenUnsatisfiable"), "ScheduleAnyway");
     spread->class = class;
     spread->key = exclusive != NULL ? exclusive : json_str_at(constraint, "topologyKey");
+    if (orders && spread->key == NULL) /* a gang may then try one domain after the other */
+        spread->key = class->near_key;
     spread->is_hard = constraint != NULL && !is_wish;
     if (constraint != NULL)
         (void)label_selector_of(yyjson_obj_get(constraint, "labelSelector"), &spread->selector,
@@ -113,11 +117,13 @@ static void add_spread(struct binder *binder, struct pod_class *class, yyjson_va
                                .arg = spread,
                                .wants = class->wants.of.items,
                                .n = class->wants.of.len,
-                               .has_domains = exclusive != NULL || spread->is_hard ||
-                                              (constraint != NULL && spread->key != NULL),
+                               .has_domains = spread->key != NULL,
                                .is_spread = constraint != NULL,
                                .max_skew = spread->is_hard ? skew : 0,
-                               .exclusive = exclusive};
+                               .exclusive = exclusive,
+                               .near = class->near.items,
+                               .n_near = orders ? class->near.len : 0,
+                               .is_near_itself = class->is_near_itself};
     spread->rules = bind_class_new(binder->bind, &rules);
     struct counting counting = {binder, spread};
     if (spread->selector != NULL)
@@ -153,11 +159,21 @@ bool binder_class_free(void *arg, const char *key, void *value)
         bind_class_free(binder->bind, class->spreads[i].rules);
         label_selector_free(class->spreads[i].selector);
     }
+    near_end_class(binder, class);
     amounts_done(&class->wants);
     obj_unref(class->sample);
     str_done(&class->why);
     mem_free(class->name);
     mem_free(class);
+    return true;
+}
+
+bool binder_class_unshun(void *arg, const char *key, void *value)
+{
+    struct binder *binder = arg;
+    const struct pod_class *class = value;
+    (void)key;
+    bind_unshun(binder->bind, class->spreads[0].rules);
     return true;
 }
 
@@ -174,7 +190,7 @@ static bool drop_idle(void *arg, const char *key, void *value)
 
 struct pod_class *binder_class_need(struct binder *binder, const struct guest *guest)
 {
-    scoped_free char *name = signature(guest->pod, &guest->wants);
+    scoped_free char *name = signature(binder, guest->pod, &guest->wants);
     struct pod_class *class = map_get(binder->classes, name);
     if (class != NULL)
         return class;
@@ -186,6 +202,7 @@ struct pod_class *binder_class_need(struct binder *binder, const struct guest *g
     class->exclusive = exclusive_key(class->sample);
     amounts_add(&class->wants, &guest->wants, 1);
     TAILQ_INIT(&class->guests);
+    near_begin_class(binder, class);
     add_spreads(binder, class);
     (void)map_put(binder->classes, name, class);
     return class;
@@ -233,6 +250,27 @@ static bool tell_class(void *arg, const char *key, void *value)
     return true;
 }
 
+void binder_guest_renew(struct binder *binder, struct guest *guest, const struct obj *pod)
+{
+    yyjson_val *now = pod->meta.labels, *before = guest->pod->meta.labels;
+    bool is_same = now == NULL || before == NULL ? now == before : yyjson_equals(now, before);
+    bool is_counted = guest->room != NULL && !is_same;
+    struct told told = {binder, guest, -1};
+    if (is_counted) {
+        (void)map_each(binder->classes, tell_class, &told);
+        near_give(binder, guest);
+    }
+    obj_unref(guest->pod);
+    guest->pod = obj_ref((struct obj *)pod);
+    told.sign = 1;
+    if (is_counted) {
+        (void)map_each(binder->classes, tell_class, &told);
+        near_take(binder, guest);
+        binder->version++;
+        binder->is_nearer = true; /* or further away, which may help as well */
+    }
+}
+
 static void tell(struct binder *binder, const struct guest *guest, int sign)
 {
     struct told told = {binder, guest, sign};
@@ -245,6 +283,7 @@ void binder_guest_take(struct binder *binder, struct guest *guest, struct room *
 {
     guest->room = room;
     tell(binder, guest, 1);
+    near_take(binder, guest);
     if (guest->gang != NULL)
         guest->gang->n_placed++;
     if (guest->owner != NULL) {
@@ -259,6 +298,7 @@ void binder_guest_give(struct binder *binder, struct guest *guest)
     if (guest->room == NULL)
         return;
     tell(binder, guest, -1);
+    near_give(binder, guest);
     if (guest->gang != NULL)
         guest->gang->n_placed--;
     if (guest->is_claimed) {

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "control/binder_internal.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- which gang ---- */
 
@@ -148,42 +149,108 @@ static bool same_owner(const struct guest *a, const struct guest *b)
     return str_eq(a->owner, b->owner);
 }
 
-/* Those of one owner, from `first` on: where the next owner begins, or where it got stuck (then
- * nothing of this owner is placed). An exclusive owner needs one domain for all of its pods, so
- * when one is too small the next is tried. */
-static size_t place_owner(struct binder *binder, struct guest_vec *members, size_t first,
-                          bool *ret_is_stuck)
+struct placing { /* the members of one owner, or all that have none */
+    struct binder *binder;
+    struct guest_vec *members;
+    size_t first, end; /* from one to behind the other */
+    bool may_move;     /* they have to share a domain, and none is taken yet */
+    bool has_moved;
+};
+
+static struct guest *member(const struct placing *placing, size_t i)
 {
-    struct guest *leader = members->of.items[first];
-    struct bind_class *rules = binder_class_need(binder, leader)->spreads[0].rules;
-    bool may_move = leader->owner != NULL && bind_home(binder->bind, rules, leader->owner) == NULL;
-    size_t i = first;
-    *ret_is_stuck = false;
-    while (i < members->of.len && same_owner(leader, members->of.items[i])) {
-        struct guest *guest = members->of.items[i];
+    return placing->members->of.items[i];
+}
+
+/* Who wants to be near another member comes after it. True: there was somebody to let go first. */
+static bool goes_later(const struct placing *placing, size_t i, size_t *n_deferred)
+{
+    struct guest **of = placing->members->of.items;
+    struct guest *guest = of[i];
+    size_t left = placing->end - i;
+    if (binder_class_need(placing->binder, guest)->n_wanted == 0 || ++*n_deferred >= left)
+        return false;
+    memmove(&of[i], &of[i + 1], (left - 1) * sizeof(*of));
+    of[placing->end - 1] = guest;
+    return true;
+}
+
+/* One domain is too small for all of them: the next time not this one. False: there is none left,
+ * or it is not a matter of domains. */
+static bool try_elsewhere(struct placing *placing, size_t tried)
+{
+    struct guest *leader = member(placing, placing->first);
+    if (!placing->may_move || tried == BIND_NONE)
+        return false;
+    placing->has_moved = true;
+    bind_shun(placing->binder->bind, binder_class_need(placing->binder, leader)->spreads[0].rules,
+              tried);
+    return true;
+}
+
+static bool may_move(struct binder *binder, const struct guest *leader)
+{
+    struct pod_class *class = binder_class_need(binder, leader);
+    if (leader->owner != NULL)
+        return bind_home(binder->bind, class->spreads[0].rules, leader->owner) == NULL;
+    return near_may_be_first(class);
+}
+
+static void note_why(const struct placing *placing, struct guest *guest)
+{
+    struct str *why = &guest->gang->why; /* while the others have their rooms */
+    if (placing->may_move && why->len > 0)
+        return;
+    str_clear(why);
+    str_add(why, binder_why(placing->binder, guest));
+}
+
+/* All of them, or none. */
+static bool place_all(struct placing *placing)
+{
+    struct binder *binder = placing->binder;
+    size_t n_deferred = 0;
+    for (size_t i = placing->first; i < placing->end;) {
+        struct guest *guest = member(placing, i);
         struct room *room =
             binder_class_pick(binder, binder_class_need(binder, guest), guest->owner);
         if (room != NULL) {
             binder_guest_take(binder, guest, room);
+            n_deferred = 0;
             i++;
             continue;
         }
-        size_t tried = i > first ? leader->room->id : BIND_NONE;
-        struct str *why = &leader->gang->why; /* while the others have their rooms */
-        if (!may_move || why->len == 0) {
-            str_clear(why);
-            str_add(why, binder_why(binder, guest));
-        }
-        undo(binder, members, first, i);
-        if (!may_move || tried == BIND_NONE) {
-            *ret_is_stuck = true;
-            break;
-        }
-        bind_shun(binder->bind, rules, tried);
-        i = first;
+        if (goes_later(placing, i, &n_deferred))
+            continue;
+        size_t tried = i > placing->first ? member(placing, placing->first)->room->id : BIND_NONE;
+        note_why(placing, guest);
+        undo(binder, placing->members, placing->first, i);
+        if (!try_elsewhere(placing, tried))
+            return false;
+        n_deferred = 0;
+        i = placing->first;
     }
-    bind_unshun(binder->bind, rules);
-    return i;
+    return true;
+}
+
+/* Those of one owner, from `first` on: where the next owner begins, or where it got stuck (then
+ * nothing of this owner is placed). An exclusive owner needs one domain for all of its pods, and so
+ * do pods that want to be near each other: when one is too small the next is tried. */
+static size_t place_owner(struct binder *binder, struct guest_vec *members, size_t first,
+                          bool *ret_is_stuck)
+{
+    struct guest *leader = members->of.items[first];
+    struct placing placing = {.binder = binder,
+                              .members = members,
+                              .first = first,
+                              .end = first,
+                              .may_move = may_move(binder, leader)};
+    while (placing.end < members->of.len && same_owner(leader, members->of.items[placing.end]))
+        placing.end++;
+    *ret_is_stuck = !place_all(&placing);
+    if (placing.has_moved)
+        (void)map_each(binder->classes, binder_class_unshun, binder);
+    return *ret_is_stuck ? first : placing.end;
 }
 
 bool binder_gang_try(struct binder *binder, struct gang *gang, struct guest_vec *ret_members)

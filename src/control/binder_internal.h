@@ -10,6 +10,7 @@
 /* The binder in parts:
  *   binder.c        hears of pods and nodes, asks the engine, writes bindings;
  *   binder_class.c  pods that fit and fail together: their rules as the engine wants them;
+ *   binder_near.c   pods that want to be near others, or away from them;
  *   binder_gang.c   pods that are bound all or not at all;
  *   binder_why.c    why a pod has no node;
  *   binder_match.c  whether a node's labels and taints suit a pod;
@@ -64,6 +65,7 @@ struct spread { /* a topology spread constraint, or an exclusive topology */
     struct label_selector *selector; /* of the pods that count; NULL: none */
     bool is_hard;
 };
+struct pod_term;
 struct guest;
 TAILQ_HEAD(guest_list, guest);
 struct pod_class {
@@ -72,7 +74,12 @@ struct pod_class {
     struct amounts wants;
     const char *exclusive; /* topology key, in the sample; or NULL */
     struct spread spreads[SPREADS_MAX];
-    size_t n_spreads;         /* the first one orders the nodes; there is always one */
+    size_t n_spreads;             /* the first one orders the nodes; there is always one */
+    VEC(struct pod_term *) terms; /* of `near`, each with a reference */
+    VEC(struct bind_near) near;
+    size_t n_wanted;      /* of those, the first ones */
+    const char *near_key; /* topology of the first that is wanted, in the sample; or NULL */
+    bool is_near_itself;
     bool saw_no_node;         /* when it was last explained why its pods wait */
     struct guest_list guests; /* that wait */
     uint64_t explained_at;    /* version of which `why` tells */
@@ -100,8 +107,9 @@ struct guest {                   /* a pod that takes room, or waits for some */
     bool is_assumed;  /* the write was asked for, the pod does not show it yet */
     bool is_news;     /* the pod got its node from us, and nobody was told yet */
     bool is_claimed;
-    struct gang *gang;       /* or NULL */
-    struct pod_class *class; /* while it waits by itself */
+    VEC(struct pod_term *) bears; /* its anti-affinity, while it takes room */
+    struct gang *gang;            /* or NULL */
+    struct pod_class *class;      /* while it waits by itself */
     bool waits_in_gang;
     int64_t generation; /* of the pod that waits */
 };
@@ -113,23 +121,43 @@ struct binder {
     struct map *guests;  /* UID of the pod to struct guest */
     struct map *classes; /* signature to struct pod_class */
     struct map *gangs;   /* name to struct gang */
+    struct map *terms;   /* name to struct pod_term */
+    uint64_t last_term;
     struct bind *bind;
     size_t n_waiting;
     bool is_trying;   /* a gang: no class may go meanwhile */
+    bool is_nearer;   /* some domain has got a pod that somebody wants to be near */
     uint64_t version; /* of nodes and what is taken on them */
 };
 
 /* binder_class.c */
 struct pod_class *binder_class_need(struct binder *binder, const struct guest *guest);
 bool binder_class_free(void *binder, const char *key, void *class);
+bool binder_class_unshun(void *binder, const char *key, void *class);
 /* The best room for one more pod of the class, or NULL. */
 struct room *binder_class_pick(struct binder *binder, struct pod_class *class, const char *owner);
 /* The guest takes room, or gives it back: amounts, spreads and claims. */
 void binder_guest_take(struct binder *binder, struct guest *guest, struct room *room);
 void binder_guest_give(struct binder *binder, struct guest *guest);
+/* The pod as it is now; who counts it by its labels is told when those have changed. */
+void binder_guest_renew(struct binder *binder, struct guest *guest, const struct obj *pod);
 /* Topology that the pod's Job wants for itself, or NULL; and whose pods share it. */
 const char *exclusive_key(const struct obj *pod);
 char *exclusive_owner(const struct obj *pod);
+
+/* binder_near.c */
+/* Names what is asked for and not done. */
+bool near_unsupported(const struct obj *pod, struct str *out);
+/* What a class's signature has to tell: who minds the pod, and whether it means itself. */
+void near_sign(struct binder *binder, const struct obj *pod, struct str *out);
+void near_begin_class(struct binder *binder, struct pod_class *class);
+void near_end_class(struct binder *binder, struct pod_class *class);
+/* It wants to be near its own, and there is none yet: any domain will do. */
+bool near_may_be_first(const struct pod_class *class);
+/* The guest has got its room, or is about to lose it. */
+void near_take(struct binder *binder, struct guest *guest);
+void near_give(struct binder *binder, struct guest *guest);
+void near_forget(struct binder *binder, struct guest *guest); /* all of it ends */
 
 /* binder_gang.c */
 void binder_gang_join(struct binder *binder, struct cache *cache, struct guest *guest);

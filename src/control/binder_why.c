@@ -34,6 +34,12 @@ static bool note_amounts(struct why *why, const struct room *room)
 
 static void note_spreads(struct why *why, const struct room *room)
 {
+    static const char *const TEXTS[] = {
+        [BIND_UNEVEN] = "node(s) didn't match pod topology spread constraints",
+        [BIND_EXCLUDED] = "node(s) were in a domain of another job",
+        [BIND_NOT_NEAR] = "node(s) didn't match pod affinity rules",
+        [BIND_TOO_NEAR] = "node(s) didn't match pod anti-affinity rules",
+    };
     for (size_t i = 0; i < why->class->n_spreads; i++) {
         const struct spread *spread = &why->class->spreads[i];
         yyjson_val *labels = room->node->meta.labels;
@@ -44,10 +50,8 @@ static void note_spreads(struct why *why, const struct room *room)
         }
         const char *owner = i == 0 ? why->guest->owner : NULL;
         enum bind_problem problem = bind_why(why->binder->bind, spread->rules, room->id, owner);
-        if (problem == BIND_UNEVEN || problem == BIND_EXCLUDED) {
-            note(why->reasons, problem == BIND_UNEVEN
-                                   ? "node(s) didn't match pod topology spread constraints"
-                                   : "node(s) were in a domain of another job");
+        if (TEXTS[problem] != NULL) {
+            note(why->reasons, TEXTS[problem]);
             return;
         }
     }

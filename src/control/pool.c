@@ -105,6 +105,8 @@ static void map_set(struct control *control, const struct change *change)
         (void)map_each(pool->vpods, add_vpod, control);
     else if (replicas != pool->replicas || capacity != pool->capacity)
         pool_retry_pending(control, pool);
+    if (capacity != pool->capacity && place_crowder(pool->place) != NULL)
+        pool_add_key(control, 'v', pool->ns, place_crowder(pool->place));
     pool_add_key(control, 'p', pool->ns, pool->name);
 }
 

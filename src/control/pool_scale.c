@@ -57,11 +57,18 @@ static void compact(struct control *control, struct pool *pool)
     vec_done(&evictions.of);
 }
 
+/* What is too much on some pod needs room as well. */
+static int64_t lacking(const struct pool *pool)
+{
+    int64_t surplus = place_surplus(pool->place);
+    return surplus > 0 ? place_pending(pool->place) + surplus : PLACE_COMPUTED;
+}
+
 /* True: it was. */
 static bool refresh(struct control *control, struct pool *pool)
 {
-    bool is_settled = map_each(pool->vpods, is_committed, NULL);
-    int32_t wanted = place_autoscale(pool->place, PLACE_COMPUTED, is_settled);
+    bool is_settled = place_surplus(pool->place) == 0 && map_each(pool->vpods, is_committed, NULL);
+    int32_t wanted = place_autoscale(pool->place, lacking(pool), is_settled);
     if (wanted != pool->replicas) {
         write_replicas(control, pool, wanted);
         return true;
@@ -74,7 +81,7 @@ static bool refresh(struct control *control, struct pool *pool)
 
 static void grow(struct control *control, struct pool *pool)
 {
-    int32_t wanted = place_autoscale(pool->place, PLACE_COMPUTED, false);
+    int32_t wanted = place_autoscale(pool->place, lacking(pool), false);
     pool->is_triggered = false;
     if (pool->vacate_from >= 0) {
         /* The room that was being emptied is needed after all. */

@@ -178,6 +178,27 @@ static void note_pending(struct control *control, struct pool *pool, struct pool
     pool_add_key(control, 'p', pool->ns, pool->name);
 }
 
+/* More than a pod takes: the one that came last goes elsewhere. True: it should, and cannot yet. */
+static bool relieve(struct control *control, struct pool *pool, struct pool_vpod *vpod,
+                    struct place_result *result)
+{
+    const char *who = place_crowder(pool->place);
+    if (who == NULL)
+        return false;
+    if (strcmp(who, vpod->name) != 0) {
+        pool_add_key(control, 'v', pool->ns, who);
+        return false;
+    }
+    place_result_done(result);
+    *result = (struct place_result){0};
+    (void)place_relieve(pool->place, vpod->name, result); /* it was there a moment ago */
+    who = place_crowder(pool->place);
+    bool is_stuck = who != NULL && strcmp(who, vpod->name) == 0;
+    if (who != NULL && !is_stuck)
+        pool_add_key(control, 'v', pool->ns, who);
+    return is_stuck;
+}
+
 void pool_reconcile_vpod(struct control *control, const char *ns, const char *name)
 {
     const struct obj *obj = cache_get(control_world(control)->cache, &KIND_VPOD, ns, name);
@@ -191,7 +212,8 @@ void pool_reconcile_vpod(struct control *control, const char *ns, const char *na
         keep_all(pool, obj, &result);
     else if (!schedule(pool, vpod, obj, &result))
         return;
-    note_pending(control, pool, vpod, result.pending > 0);
+    bool is_stuck = pool->has_set && relieve(control, pool, vpod, &result);
+    note_pending(control, pool, vpod, is_stuck || result.pending > 0);
     vpod->is_uncommitted = write_status(control, pool, obj, &result);
     place_result_done(&result);
 }

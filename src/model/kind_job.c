@@ -77,6 +77,7 @@ static void job_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     yyjson_mut_val *spec = yyjson_mut_obj_get(val, "spec");
     yyjson_mut_val *old_spec = yyjson_mut_obj_get(old, "spec");
+    kueue_check_labels(c, val);
     if (!yyjson_mut_is_obj(spec) || !yyjson_mut_is_obj(old_spec))
         return;
     size_t mark = check_enter(c, "spec");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kueue.h"
+#include <stdlib.h>
 
 void kueue_rename(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *parent, const char *from,
                   const char *to)
@@ -56,6 +57,31 @@ void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root)
     json_mut_put(doc, gate, "name", yyjson_mut_str(doc, KUEUE_GATE));
     json_mut_put(doc, json_mut_at(root, "metadata.labels"), KUEUE_MANAGED_LABEL,
                  yyjson_mut_str(doc, "true"));
+}
+
+int64_t kueue_max_run(const char *text)
+{
+    char *end;
+    if (text == NULL || *text < '0' || *text > '9')
+        return 0;
+    long long seconds = strtoll(text, &end, 10);
+    return *end == '\0' && seconds <= INT32_MAX ? seconds : 0;
+}
+
+void kueue_check_labels(struct check *c, yyjson_mut_val *root)
+{
+    yyjson_mut_val *labels = json_mut_at(root, "metadata.labels");
+    yyjson_mut_val *label =
+        yyjson_mut_is_obj(labels) ? yyjson_mut_obj_get(labels, KUEUE_MAX_RUN_LABEL) : NULL;
+    if (label == NULL || !kueue_is_queued(root) || kueue_max_run(yyjson_mut_get_str(label)) > 0)
+        return;
+    size_t mark = check_enter(c, "metadata");
+    size_t at = check_enter(c, "labels");
+    size_t inner = check_enter_member(c, KUEUE_MAX_RUN_LABEL, label);
+    check_invalid(c, NULL, label, "should be a number of seconds between 1 and 2147483647");
+    check_leave(c, inner);
+    check_leave(c, at);
+    check_leave(c, mark);
 }
 
 // clang-format off

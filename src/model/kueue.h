@@ -12,6 +12,7 @@
 
 #define KUEUE_QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 #define KUEUE_PRIORITY_LABEL "kueue.x-k8s.io/priority-class"
+#define KUEUE_MAX_RUN_LABEL "kueue.x-k8s.io/max-exec-time-seconds"
 #define KUEUE_GROUP_LABEL "kueue.x-k8s.io/pod-group-name"
 #define KUEUE_GROUP_COUNT "kueue.x-k8s.io/pod-group-total-count"   /* annotation */
 #define KUEUE_MIN_PARALLELISM "kueue.x-k8s.io/job-min-parallelism" /* annotation of a Job */
@@ -27,6 +28,11 @@ bool kueue_is_queued(yyjson_mut_val *root);
 void kueue_hold(yyjson_mut_doc *doc, yyjson_mut_val *root);
 /* The same for a pod: a gate holds it back. */
 void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root);
+
+/* The label KUEUE_MAX_RUN_LABEL of a Job or JobSet that waits in a queue is a number of seconds. */
+void kueue_check_labels(struct check *c, yyjson_mut_val *root);
+/* Its text as seconds; 0: no limit, or not a number that can be one. */
+int64_t kueue_max_run(const char *text);
 
 /* parent.from becomes parent.to; `parent` is a path. Nothing when there is no such field. */
 void kueue_rename(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *parent, const char *from,

@@ -75,15 +75,17 @@ QUEUE = [
 ]
 
 
-def make_queue(n):
+def make_queue(n, **rules):
     for path, thing in QUEUE:
+        if thing["kind"] == "ClusterQueue":
+            thing = {**thing, "spec": {**thing["spec"], **rules}}
         n.api.ok("POST", path, {"apiVersion": "kueue.x-k8s.io/v1beta2", **thing})
 
 
-def make_job(n, name, script, ready="false", parallelism=1):
+def make_job(n, name, script, ready="false", parallelism=1, labels=None):
     n.api.ok("POST", JOBS, {
         "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "lq", **(labels or {})}},
         "spec": {"parallelism": parallelism, "completions": parallelism, "template": {"spec": {
             "restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [
                 {"name": "c", "command": ["sh", "-c", script],
@@ -183,6 +185,72 @@ def one_that_is_never_ready_is_deactivated_and_comes_back(world):
         kubectl(n, "patch", "workload", "job-a", "--type=merge", "-p", '{"spec":{"active":true}}')
         wait_for(n, "job-a", "Requeued", "True/Reactivated")
         wait_for(n, "job-a", "Admitted", "True/Admitted")
+        told(n, f'kueue_evicted_workloads_total{{{Q},{TIMEOUT}}} 1',
+             f'kueue_evicted_workloads_once_total{{{Q},{TIMEOUT}}} 1',
+             f'kueue_evicted_workloads_total{{{Q},{LIMIT}}} 1',
+             f'kueue_workload_eviction_latency_seconds_count{{{Q},reason="PodsReadyTimeout"}} 1',
+             f'kueue_workload_eviction_latency_seconds_count{{{Q},reason="Deactivated"}} 1',
+             f'kueue_admitted_workloads_total{{{Q}}} 3',
+             f'kueue_admission_wait_time_seconds_count{{{Q}}} 3',
+             f'kueue_admission_wait_time_seconds_bucket{{{Q},le="+Inf"}} 3',
+             f'kueue_admitted_active_workloads{{{Q}}} 1',
+             f'muster_requeued_workloads_total{{{Q},reason="BackoffFinished"}} 1',
+             f'muster_requeued_workloads_total{{{Q},reason="Reactivated"}} 1')
+        seen(n, "job-a", "Admitted", "EvictedDueToPodsReadyTimeout", "Requeued",
+             "EvictedDueToDeactivatedDueToRequeuingLimitExceeded")
+
+
+Q = 'cluster_queue="q"'
+TIMEOUT = 'reason="PodsReadyTimeout",underlying_cause="WaitForStart"'
+LIMIT = 'reason="Deactivated",underlying_cause="RequeuingLimitExceeded"'
+TOO_LONG = 'reason="Deactivated",underlying_cause="MaximumExecutionTimeExceeded"'
+
+
+def told(n, *wanted):
+    """Samples of /metrics."""
+    def is_there(line):
+        return line in n.api.call("GET", "/metrics").text.splitlines()
+    for line in wanted:
+        wait_until(lambda: is_there(line), line)
+
+
+def seen(n, name, *reasons):
+    def is_there(reason):
+        return any(e["reason"] == reason and e["involvedObject"]["name"] == name
+                   for e in n.api.get("/api/v1/namespaces/default/events")["items"])
+    for reason in reasons:
+        wait_until(lambda: is_there(reason), f"event {reason} of {name}")
+
+
+@cases
+def what_is_decided_is_counted(world):
+    """One that runs well is preempted, the other is done, the first comes back and may not run any
+    longer."""
+    with server(world, config(world, enable=True, timeout="50s",
+                              requeuingStrategy={"resetAfter": "0s"})) as n:
+        make_queue(n, preemption={"withinClusterQueue": "LowerPriority"})
+        n.api.ok("POST", KUEUE + "/workloadpriorityclasses",
+                 {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass",
+                  "metadata": {"name": "high"}, "value": 100})
+        make_job(n, "low", "exec sleep 1000", ready="true", parallelism=2)
+        wait_for(n, "job-low", "PodsReady", "True/Started")
+        make_job(n, "high", "exec sleep 1", ready="true", parallelism=2,
+                 labels={"kueue.x-k8s.io/priority-class": "high"})
+        wait_for(n, "job-high", "Finished", "True/Succeeded")
+        wait_for(n, "job-low", "Admitted", "True/Admitted")
+        kubectl(n, "patch", "workload", "job-low", "--type=merge", "-p",
+                '{"spec":{"maximumExecutionTimeSeconds":1}}')
+        why = "DeactivatedDueToMaximumExecutionTimeExceeded"
+        wait_for(n, "job-low", "Requeued", f"False/{why}")
+        told(n, 'kueue_preempted_workloads_total{preempting_cluster_queue="q",'
+                'reason="InClusterQueue"} 1',
+             f'kueue_evicted_workloads_total{{{Q},reason="Preempted",underlying_cause=""}} 1',
+             f'kueue_evicted_workloads_total{{{Q},{TOO_LONG}}} 1',
+             f'kueue_pods_ready_to_evicted_time_seconds_count{{{Q},reason="Preempted",'
+             'underlying_cause=""} 1',
+             f'kueue_finished_workloads_total{{{Q}}} 1', f'kueue_admitted_workloads_total{{{Q}}} 3')
+        seen(n, "job-low", "Preempted", "EvictedDueToPreempted", "EvictedDueTo" + why)
+        seen(n, "job-high", "Finished")
 
 
 JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"

@@ -343,6 +343,16 @@ def plain_lines_tell_what_is_blocked(w):
 
 
 @cases
+def where_vreplicas_go_is_shown(w):
+    with Process([muster_path(), "run", "--logs=false", "examples/sources.yaml"], env=w.env(),
+                 cwd=SOURCE) as process:
+        process.lines.until(r"^vpod/orders: 6/6 placed on \d pods, ")
+        out, _ = end_by_signal(process)
+    contains("\n".join(out), "vpod/clicks: stopped")
+    w.check_tidy()
+
+
+@cases
 def a_reader_that_goes_ends_it(w):
     program = [muster_path(), "run", str(w.file(pod("talks", container(
         "main", "while :; do echo line; sleep 0.05; done"))))]

@@ -156,6 +156,16 @@ def reactivated(_):
 
 
 @cases
+def too_long(_):
+    tale = Tale("too-long")
+    near(tale.admitted("job-endless"), [0, 15 * MINUTE + 10000], "admitted")
+    near(tale.evicted("job-endless", "DeactivatedDueToMaximumExecutionTimeExceeded"),
+         [35 * MINUTE + 10000], "after ten and twenty minutes")
+    equal(tale.object("Workload", "job-endless")["spec"]["active"], False, "deactivated")
+    equal(len(tale.complete("next") + tale.complete("high")), 2, "the others ran")
+
+
+@cases
 def strict_fifo(_):
     tale = Tale("strict-fifo")
     running, front, small = (tale.admitted("job-" + name) for name in ("running", "front", "small"))

@@ -309,10 +309,9 @@ static struct sim_faults faults_of(uint64_t seed)
         .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
         .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
         .conflict = (unsigned)rng_below(&rng, 3000),
-        /* No controller that begins anew beside writes of its former self that are still under way:
-         * two vpods may then be given the same room, which no process that dies with its store does
-         * and which nothing mends yet (docs/pools.md). */
-        .restart = 0,
+        /* A controller that begins anew beside writes of its former self that are still under way
+         * may give two vpods the same room; that is mended. */
+        .restart = is_calm ? 0 : (unsigned)rng_below(&rng, 400),
         .commit_ms = rng_between(&rng, 0, 60),
         .lag_ms = rng_between(&rng, 0, 400),
         .submit_ms = rng_between(&rng, 0, 200),

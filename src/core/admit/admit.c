@@ -201,7 +201,7 @@ static void claim_now(struct admit *admit, const struct attempt *attempt, time_m
 {
     struct wl *wl = attempt->wl;
     shape_leave(admit, wl);
-    claim_take(admit, wl, &attempt->uses);
+    claim_take(admit, wl, attempt);
     decide_preempt(admit, attempt, now);
     wl_tell(admit, wl);
     due_arm(admit, wl, now);
@@ -262,16 +262,29 @@ static bool fits_beside_claims(const struct attempt *attempt)
     return fits;
 }
 
+/* Flavors are chosen anew where that lets it in at once, or where those that it claims are out of
+ * reach. Else two that wait side by side would swap theirs at each look. */
+static void try_claim(struct admit *admit, struct wl *wl, time_ms now)
+{
+    struct attempt *attempt = &admit->attempt;
+    try_out(admit, wl, NULL, now);
+    if (attempt->mode == MODE_FIT)
+        return;
+    assign_as_claimed(admit, attempt);
+    if (attempt->mode < MODE_PREEMPT)
+        try_out(admit, wl, NULL, now);
+}
+
 static void claim_retry(struct admit *admit, struct wl *wl, time_ms now)
 {
     struct attempt *attempt = &admit->attempt;
     struct scope *scope = NULL;
     struct flavor *flavor = NULL;
     lift(&wl->uses, false);
-    try_out(admit, wl, NULL, now);
+    try_claim(admit, wl, now);
     if (attempt->mode < MODE_PREEMPT) {
         lift_later_claims(admit, wl, false);
-        try_out(admit, wl, NULL, now);
+        try_claim(admit, wl, now);
         lift_later_claims(admit, wl, true);
     }
     lift(&wl->uses, true);
@@ -280,9 +293,7 @@ static void claim_retry(struct admit *admit, struct wl *wl, time_ms now)
         wl_settle(admit, wl, now);
     } else if (attempt->mode != MODE_FIT) {
         lift(&wl->uses, false);
-        vec_clear(&wl->uses);
-        for (size_t i = 0; i < attempt->uses.len; i++)
-            vec_push(&wl->uses, attempt->uses.items[i]);
+        claim_change(wl, attempt);
         lift(&wl->uses, true);
         decide_preempt(admit, attempt, now);
     } else if (!scope_blocks(admit, attempt, &scope, &flavor)) {

@@ -122,12 +122,16 @@ enum admit_evicted {
     EVICTED_PREEMPTED,
     EVICTED_INACTIVE,      /* Deactivated */
     EVICTED_LIMIT,         /* DeactivatedDueToRequeuingLimitExceeded */
+    EVICTED_TOO_LONG,      /* DeactivatedDueToMaximumExecutionTimeExceeded */
     EVICTED_QUEUE_STOPPED, /* ClusterQueueStopped */
     EVICTED_LOCAL_STOPPED, /* LocalQueueStopped */
     EVICTED_CHECK,         /* AdmissionCheck */
     EVICTED_OTHER,
     EVICTED_REASONS
 };
+/* The engine's own deactivations: what DeactivationTarget and the statistics say of them; NULL for
+ * every other reason. */
+const char *admit_deactivated_text(enum admit_evicted reason);
 /* The reason as the Evicted condition has it, and back (EVICTED_OTHER when unknown). */
 const char *admit_evicted_text(enum admit_evicted reason);
 enum admit_evicted admit_evicted_of(const char *reason);
@@ -171,6 +175,9 @@ struct admit_workload {
     time_ms first_evicted_at; /* first not-ready eviction since it was last ready; for limit_ms */
     const struct admit_failed *failed;
     size_t n_failed;
+    time_ms max_run_ms; /* maximumExecutionTimeSeconds: admitted for longer it is deactivated; 0: no
+                           limit */
+    time_ms past_run_ms; /* accumulatedPastExecutionTimeSeconds: of the admissions that are over */
 
     enum admit_ready ready;
     time_ms ready_since; /* when it last became what it is */
@@ -198,8 +205,7 @@ void admit_remove_workload(struct admit *admit, const char *key, time_ms now);
 enum admit_decision_type {
     DECIDED_ADMIT,      /* write QuotaReserved, admission, Admitted; Evicted goes False */
     DECIDED_EVICT,      /* write Evicted True, `reason` and `cause`, requeue state if it has one */
-    DECIDED_DEACTIVATE, /* as EVICT, and spec.active false, requeueState null: the limit is passed
-                         */
+    DECIDED_DEACTIVATE, /* as EVICT, and spec.active false, requeueState null: a limit is passed */
     DECIDED_RELEASE,    /* write Requeued True with `text`, requeueAt null (all of requeueState null
                            for "Reactivated") */
     DECIDED_WAIT,       /* write QuotaReserved False, `text` as reason, `message` */
@@ -276,7 +282,8 @@ struct admit_view {
     int64_t requeue_count;
     int64_t limit_count; /* ADMIT_NO_LIMIT */
     time_ms retry_at;    /* 0: not a matter of time */
-    time_ms evict_at;    /* when a timer will take its quota; 0: no timer runs */
+    time_ms evict_at;    /* when it loses its quota unless it is ready; 0: no timer runs */
+    time_ms over_at;     /* when it has run for as long as it may; 0: no limit, or not admitted */
     const char *message; /* what is the matter, one line */
     const char *hint;    /* what would let it in; "" when nothing needs doing */
     const struct admit_shortage *shortages;

@@ -150,7 +150,7 @@ struct facts {
     struct queue *queue; /* of its quota */
     time_ms reserved_at, admitted_at, evicted_at, requeue_at, first_evicted_at, ready_since;
     int64_t requeue_count, priority;
-    time_ms created;
+    time_ms created, max_run_ms, past_run_ms;
 };
 
 struct grant { /* of one pod set */
@@ -180,6 +180,8 @@ struct wl {
     take_vec uses; /* what it holds, or claims */
     bool is_claiming;
     size_t claim_slot;
+    int64_t *claim_counts; /* of what it claims, as in an attempt */
+    struct cell **claim_picks;
     bool is_unready; /* counted in scopes */
     bool is_doomed;  /* holds quota and is evicted */
     bool is_counted_admitted;
@@ -299,7 +301,8 @@ void wl_settle_queue(struct admit *admit, struct queue *queue, time_ms now);
 void wl_tell(struct admit *admit, struct wl *wl);
 void wl_unplace(struct admit *admit, struct wl *wl);
 void wl_drop_grants(struct wl *wl);
-void claim_take(struct admit *admit, struct wl *wl, const take_vec *uses);
+void claim_take(struct admit *admit, struct wl *wl, const struct attempt *attempt);
+void claim_change(struct wl *wl, const struct attempt *attempt); /* to what is tried */
 void claim_drop(struct admit *admit, struct wl *wl);
 void tree_freed(struct admit *admit, struct cell *cell);
 void tree_stir(struct admit *admit, struct tree *tree, bool is_less);
@@ -338,6 +341,8 @@ bool scope_blocks(struct admit *admit, const struct attempt *attempt, struct sco
 
 /* assign.c */
 void assign_try(struct admit *admit, struct attempt *attempt);
+/* With what its workload claims, instead of the best: MODE_FIT, MODE_PREEMPT or MODE_NO_FIT. */
+void assign_as_claimed(struct admit *admit, struct attempt *attempt);
 void attempt_done(struct attempt *attempt);
 
 /* preempt.c */
@@ -349,6 +354,10 @@ bool preempt_may_reclaim(const struct queue *queue);
 /* due.c */
 void due_arm(struct admit *admit, struct wl *wl, time_ms now);
 void due_run(struct admit *admit, time_ms now);
+/* When it loses its quota unless it gets ready, and when it has run for as long as it may; both
+ * TIME_NEVER for never. */
+time_ms due_patience(const struct admit *admit, const struct facts *facts);
+time_ms due_over(const struct facts *facts);
 
 /* decide.c */
 struct admit_decision *decide(struct admit *admit, struct wl *wl, enum admit_decision_type type);

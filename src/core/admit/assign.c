@@ -236,13 +236,18 @@ static bool assign_set(struct admit *admit, struct attempt *attempt, size_t set_
     return true;
 }
 
+static size_t count_picks(const struct spec *spec)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < spec->n_sets; i++)
+        n += spec->sets[i].n_needs;
+    return n;
+}
+
 static void assign_all(struct admit *admit, struct attempt *attempt)
 {
     const struct spec *spec = attempt->wl->spec;
-    size_t n_picks = 0;
-    for (size_t i = 0; i < spec->n_sets; i++)
-        n_picks += spec->sets[i].n_needs;
-    memset(attempt->picks, 0, n_picks * sizeof(struct cell *));
+    memset(attempt->picks, 0, count_picks(spec) * sizeof(struct cell *));
     vec_clear(&attempt->uses);
     vec_clear(&attempt->lacks);
     vec_clear(&attempt->victims);
@@ -289,15 +294,19 @@ static void assign_less(struct admit *admit, struct attempt *attempt)
     assign_all(admit, attempt);
 }
 
-void assign_try(struct admit *admit, struct attempt *attempt)
+static void begin(struct attempt *attempt)
 {
     const struct spec *spec = attempt->wl->spec;
-    size_t n_picks = 0;
-    for (size_t i = 0; i < spec->n_sets; i++)
-        n_picks += spec->sets[i].n_needs;
+    size_t n_picks = count_picks(spec);
     attempt->counts = mem_realloc(attempt->counts, (spec->n_sets + 1) * sizeof(int64_t));
     attempt->picks = mem_realloc(attempt->picks, (n_picks + 1) * sizeof(struct cell *));
     attempt->is_fickle = attempt->is_reserved = false;
+}
+
+void assign_try(struct admit *admit, struct attempt *attempt)
+{
+    const struct spec *spec = attempt->wl->spec;
+    begin(attempt);
     shrink(attempt, 0);
     assign_all(admit, attempt);
     if (attempt->mode < MODE_PREEMPT && spec->spare > 0)
@@ -307,4 +316,66 @@ void assign_try(struct admit *admit, struct attempt *attempt)
         attempt->is_reserved = true;
         attempt->mode = MODE_NO_FIT;
     }
+}
+
+/* ---- what is claimed ---- */
+
+static bool is_offered(const struct queue *queue, const struct cell *cell)
+{
+    for (size_t g = 0; g < queue->n_groups; g++) {
+        const struct group *group = &queue->groups[g];
+        for (size_t i = 0; i < group->n_flavors * group->n_resources; i++) {
+            if (group->cells[i] == cell)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool use_claimed(struct attempt *attempt)
+{
+    const struct wl *wl = attempt->wl;
+    const struct spec *spec = wl->spec;
+    for (size_t i = 0, k = 0; i < spec->n_sets; i++) {
+        attempt->counts[i] = wl->claim_counts[i];
+        for (size_t j = 0; j < spec->sets[i].n_needs; j++, k++) {
+            struct cell *cell = attempt->picks[k] = wl->claim_picks[k];
+            if (cell && !is_offered(attempt->queue, cell))
+                return false;
+            if (cell)
+                use(attempt, cell, (amount)spec->sets[i].needs[j].amount * attempt->counts[i]);
+        }
+    }
+    return true;
+}
+
+void assign_as_claimed(struct admit *admit, struct attempt *attempt)
+{
+    begin(attempt);
+    vec_clear(&attempt->uses);
+    vec_clear(&attempt->victims);
+    attempt->mode = MODE_NO_FIT;
+    if (!use_claimed(attempt))
+        return;
+    bool fits = true;
+    for (size_t i = 0; i < attempt->uses.len; i++)
+        fits =
+            fits && attempt->uses.items[i].amount <= quota_available(attempt->uses.items[i].cell);
+    if (fits)
+        attempt->mode = MODE_FIT;
+    else if (preempt_search(admit, attempt, &attempt->uses))
+        attempt->mode = MODE_PREEMPT;
+}
+
+void claim_change(struct wl *wl, const struct attempt *attempt)
+{
+    size_t n_picks = count_picks(wl->spec);
+    vec_clear(&wl->uses);
+    for (size_t i = 0; i < attempt->uses.len; i++)
+        vec_push(&wl->uses, attempt->uses.items[i]);
+    wl->claim_counts =
+        mem_realloc(wl->claim_counts, (wl->spec->n_sets + 1) * sizeof(*wl->claim_counts));
+    wl->claim_picks = mem_realloc(wl->claim_picks, (n_picks + 1) * sizeof(*wl->claim_picks));
+    memcpy(wl->claim_counts, attempt->counts, wl->spec->n_sets * sizeof(*wl->claim_counts));
+    memcpy(wl->claim_picks, attempt->picks, n_picks * sizeof(*wl->claim_picks));
 }

@@ -121,6 +121,8 @@ static const char *evict_message(enum admit_evicted reason, const char *cause)
         [EVICTED_READY_TIMEOUT] = "Exceeded the time to get ready",
         [EVICTED_LIMIT] = ("Deactivated: it did not get ready within the limit of retries. Set "
                            "spec.active to true to queue it again"),
+        [EVICTED_TOO_LONG] = ("Deactivated: it has run for its maximum execution time. Set "
+                              "spec.active to true to queue it again, with all of that time"),
         [EVICTED_INACTIVE] = "The workload is deactivated",
         [EVICTED_QUEUE_STOPPED] = "The ClusterQueue is stopped",
         [EVICTED_LOCAL_STOPPED] = "The LocalQueue is stopped",
@@ -149,21 +151,24 @@ void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason,
         cause = facts->ready == READY_WAITS_RECOVERY ? "WaitForRecovery" : "WaitForStart";
         reason = is_limit_passed(admit, facts, now) ? EVICTED_LIMIT : reason;
     }
+    bool deactivates = admit_deactivated_text(reason) != NULL;
     count_eviction(admit, wl, reason);
     keep_failed(wl);
     facts->evicted = reason;
     facts->evicted_at = now;
     if (reason == EVICTED_READY_TIMEOUT)
         requeue_later(admit, wl, now);
-    else if (reason == EVICTED_LIMIT || reason == EVICTED_INACTIVE)
+    else if (deactivates || reason == EVICTED_INACTIVE)
         forget_requeues(wl);
-    if (reason == EVICTED_LIMIT) {
+    if (reason == EVICTED_TOO_LONG)
+        facts->past_run_ms = 0;
+    if (deactivates) {
         facts->is_active = false;
         facts->is_held = !facts->has_quota;
         facts->held_by = reason;
     }
     struct admit_decision *decision =
-        decide(admit, wl, reason == EVICTED_LIMIT ? DECIDED_DEACTIVATE : DECIDED_EVICT);
+        decide(admit, wl, deactivates ? DECIDED_DEACTIVATE : DECIDED_EVICT);
     decision->reason = reason;
     decision->text = admit_evicted_text(reason);
     decision->message = evict_message(reason, cause);

@@ -2,6 +2,7 @@
 /* What time does. Each workload has one timer, for the next thing that can become due:
  *   admitted, not ready     timeout or recoveryTimeout: evicted, or deactivated at the limit
  *   admitted, ready         resetAfter: its count is 0 again
+ *   admitted                maximumExecutionTimeSeconds: deactivated
  *   in its pause            requeueAt: back into the queue
  *   waiting                 a flavor's pause is over; backoffLimitTimeout
  * What does not need time (deactivated by its user, its queue drained, reactivated) is due now. */
@@ -50,6 +51,21 @@ static time_ms given_up_at(const struct admit *admit, const struct facts *facts)
     return facts->first_evicted_at + admit->settings.limit_ms;
 }
 
+/* Of one that is not admitted: it may not run for a moment more, so it need not be let in. */
+time_ms due_over(const struct facts *facts)
+{
+    if (facts->max_run_ms == 0)
+        return TIME_NEVER;
+    if (facts->is_admitted)
+        return facts->admitted_at + facts->max_run_ms - facts->past_run_ms;
+    return facts->past_run_ms >= facts->max_run_ms ? 0 : TIME_NEVER;
+}
+
+time_ms due_patience(const struct admit *admit, const struct facts *facts)
+{
+    return sooner(patience(admit, facts), given_up_at(admit, facts));
+}
+
 static time_ms next_flavor_at(const struct wl *wl, time_ms now)
 {
     time_ms at = TIME_NEVER;
@@ -68,15 +84,15 @@ static time_ms next_due(const struct admit *admit, const struct wl *wl, time_ms 
     case STATE_ADMITTED:
         if (forced(wl) != EVICTED_NOT)
             return now;
-        return sooner(sooner(patience(admit, facts), healthy_at(admit, wl)),
-                      given_up_at(admit, facts));
+        return sooner(sooner(due_patience(admit, facts), healthy_at(admit, wl)), due_over(facts));
     case STATE_BACKOFF:
-        return sooner(facts->requeue_at > now ? facts->requeue_at : now, given_up_at(admit, facts));
+        return sooner(facts->requeue_at > now ? facts->requeue_at : now,
+                      sooner(given_up_at(admit, facts), due_over(facts)));
     case STATE_QUEUED:
     case STATE_PREEMPTING:
         if (facts->requeue_at != 0)
             return now;
-        return sooner(next_flavor_at(wl, now), given_up_at(admit, facts));
+        return sooner(next_flavor_at(wl, now), sooner(given_up_at(admit, facts), due_over(facts)));
     }
     return TIME_NEVER;
 }
@@ -98,6 +114,7 @@ static void release(struct admit *admit, struct wl *wl, time_ms now)
     static const char *const texts[EVICTED_REASONS] = {
         [EVICTED_INACTIVE] = "Reactivated",
         [EVICTED_LIMIT] = "Reactivated",
+        [EVICTED_TOO_LONG] = "Reactivated",
         [EVICTED_QUEUE_STOPPED] = "ClusterQueueRestarted",
         [EVICTED_LOCAL_STOPPED] = "LocalQueueRestarted",
     };
@@ -121,8 +138,10 @@ static void run_holder(struct admit *admit, struct wl *wl, time_ms now)
     enum admit_evicted reason = forced(wl);
     if (reason != EVICTED_NOT) {
         decide_evict(admit, wl, reason, now);
-    } else if (patience(admit, &wl->facts) <= now || given_up_at(admit, &wl->facts) <= now) {
+    } else if (due_patience(admit, &wl->facts) <= now) {
         decide_evict(admit, wl, EVICTED_READY_TIMEOUT, now);
+    } else if (due_over(&wl->facts) <= now) {
+        decide_evict(admit, wl, EVICTED_TOO_LONG, now);
     } else if (healthy_at(admit, wl) <= now) {
         struct admit_decision *decision = decide(admit, wl, DECIDED_RESET);
         decision->text = "Healthy";
@@ -146,6 +165,8 @@ static void run_one(struct admit *admit, struct wl *wl, time_ms now)
     case STATE_PREEMPTING:
         if (given_up_at(admit, &wl->facts) <= now)
             decide_evict(admit, wl, EVICTED_LIMIT, now);
+        else if (due_over(&wl->facts) <= now)
+            decide_evict(admit, wl, EVICTED_TOO_LONG, now);
         else if (wl->facts.is_held || wl->facts.requeue_at != 0)
             release(admit, wl, now);
         else

@@ -287,11 +287,18 @@ static void explain_queued(struct admit *admit, const struct wl *wl, struct admi
     }
 }
 
+static time_ms shown(time_ms at)
+{
+    return at == TIME_NEVER ? 0 : at;
+}
+
 static void explain_holder(struct admit *admit, const struct wl *wl, struct admit_view *view)
 {
     view->queue = wl->holds_in->node.name;
-    if (heap_contains(&wl->due) && wl->facts.ready != READY_YES)
-        view->evict_at = wl->due.key;
+    if (view->state != STATE_EVICTING) {
+        view->evict_at = shown(due_patience(admit, &wl->facts));
+        view->over_at = shown(due_over(&wl->facts));
+    }
     if (view->state == STATE_EVICTING) {
         view->message = arena_printf(&admit->view,
                                      "evicted (%s); its quota is free when its pods "
@@ -306,6 +313,16 @@ static void explain_holder(struct admit *admit, const struct wl *wl, struct admi
     }
 }
 
+static const char *inactive_message(const struct wl *wl)
+{
+    enum admit_evicted why = wl->facts.is_held ? wl->facts.held_by : wl->facts.evicted;
+    if (why == EVICTED_LIMIT)
+        return "deactivated: it did not get ready within the limit of retries";
+    if (why == EVICTED_TOO_LONG)
+        return "deactivated: it has run for its maximum execution time";
+    return "deactivated";
+}
+
 static void explain_wait(struct admit *admit, const struct wl *wl, struct admit_view *view)
 {
     switch ((int)view->state) {
@@ -317,9 +334,7 @@ static void explain_wait(struct admit *admit, const struct wl *wl, struct admit_
         view->message = "it did not get ready in time and pauses before the next try";
         break;
     case STATE_INACTIVE:
-        view->message = wl->facts.held_by == EVICTED_LIMIT || wl->facts.evicted == EVICTED_LIMIT
-                            ? "deactivated: it did not get ready within the limit of retries"
-                            : "deactivated";
+        view->message = inactive_message(wl);
         view->hint = "set spec.active to true to queue it again";
         break;
     case STATE_PREEMPTING:

@@ -189,12 +189,10 @@ static void let_go(struct admit *admit, struct wl *wl)
 
 /* ---- claims ---- */
 
-void claim_take(struct admit *admit, struct wl *wl, const take_vec *uses)
+void claim_take(struct admit *admit, struct wl *wl, const struct attempt *attempt)
 {
     assert(!wl->is_claiming && !wl->shape && !wl->holds_in);
-    vec_clear(&wl->uses);
-    for (size_t i = 0; i < uses->len; i++)
-        vec_push(&wl->uses, uses->items[i]);
+    claim_change(wl, attempt);
     wl->is_claiming = true;
     wl->state = STATE_PREEMPTING;
     vec_push(&admit->claims, wl);

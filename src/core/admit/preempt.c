@@ -65,12 +65,26 @@ static bool uses_what_lacks(const struct search *search, const struct wl *wl)
     return false;
 }
 
+/* Of what counts as used there: what nobody has yet. */
+static amount claimed(const struct admit *admit, const struct queue *queue, const struct cell *cell)
+{
+    amount sum = 0;
+    for (size_t i = 0; queue->n_claims > 0 && i < admit->claims.len; i++) {
+        const struct wl *claim = admit->claims.items[i];
+        for (size_t k = 0; claim->pending_in == queue && k < claim->uses.len; k++)
+            sum += claim->uses.items[k].cell == cell ? claim->uses.items[k].amount : 0;
+    }
+    return sum;
+}
+
+/* A claim does not make its queue a borrower: those who hold its quota would be evicted for what
+ * another only waits for, and when that claim goes they were evicted for nothing. */
 static bool queue_borrows(const struct search *search, const struct queue *queue)
 {
     for (size_t i = 0; i < search->lacks.len; i++) {
         const struct cell *lacks = search->lacks.items[i].cell;
         const struct cell *cell = cell_find(&queue->node, lacks->flavor, lacks->resource);
-        if (cell && quota_borrows(cell, 0))
+        if (cell && quota_borrows(cell, -claimed(search->admit, queue, cell)))
             return true;
     }
     return false;

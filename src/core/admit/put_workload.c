@@ -46,6 +46,8 @@ static struct facts facts_of(struct admit *admit, const struct admit_workload *f
         .requeue_count = from->requeue_count,
         .priority = from->priority,
         .created = from->created,
+        .max_run_ms = from->max_run_ms,
+        .past_run_ms = from->past_run_ms,
     };
     if (facts.has_quota) {
         facts.queue = queue_of(admit, from->queue);
@@ -149,6 +151,8 @@ void wl_free(struct admit *admit, struct wl *wl)
     vec_done(&wl->failed);
     vec_done(&wl->failed_before);
     vec_done(&wl->uses);
+    mem_free(wl->claim_counts);
+    mem_free(wl->claim_picks);
     mem_free(wl->key);
     mem_free(wl->uid);
     mem_free(wl);

@@ -3,13 +3,17 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "core/admit/admit.h"
+#include <string.h>
+
+#define DEACTIVATED "Deactivated"
 
 static const char *const EVICTED[EVICTED_REASONS] = {
     [EVICTED_NOT] = "",
     [EVICTED_READY_TIMEOUT] = "PodsReadyTimeout",
     [EVICTED_PREEMPTED] = "Preempted",
-    [EVICTED_INACTIVE] = "Deactivated",
-    [EVICTED_LIMIT] = "DeactivatedDueToRequeuingLimitExceeded",
+    [EVICTED_INACTIVE] = DEACTIVATED,
+    [EVICTED_LIMIT] = DEACTIVATED "DueToRequeuingLimitExceeded",
+    [EVICTED_TOO_LONG] = DEACTIVATED "DueToMaximumExecutionTimeExceeded",
     [EVICTED_QUEUE_STOPPED] = "ClusterQueueStopped",
     [EVICTED_LOCAL_STOPPED] = "LocalQueueStopped",
     [EVICTED_CHECK] = "AdmissionCheck",
@@ -21,6 +25,12 @@ const char *admit_evicted_text(enum admit_evicted reason)
     return EVICTED[reason];
 }
 
+const char *admit_deactivated_text(enum admit_evicted reason)
+{
+    bool is_own = reason == EVICTED_LIMIT || reason == EVICTED_TOO_LONG;
+    return is_own ? EVICTED[reason] + strlen(DEACTIVATED "DueTo") : NULL;
+}
+
 /* Whatever begins with "Deactivated" is a deactivation: a reason that gets a longer name one day
  * must not leave a workload stuck. */
 enum admit_evicted admit_evicted_of(const char *reason)
@@ -29,7 +39,7 @@ enum admit_evicted admit_evicted_of(const char *reason)
         if (str_eq(reason, EVICTED[i]))
             return (enum admit_evicted)i;
     }
-    if (reason && str_starts(reason, "Deactivated"))
+    if (reason && str_starts(reason, DEACTIVATED))
         return EVICTED_LIMIT;
     return EVICTED_OTHER;
 }

@@ -1,72 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Invariants: 1. A seat is offered exactly when its node is there, the rules allow it, it is in a
- * domain if the class needs one, and what a pod wants is left. 2. A domain counts for the least
- * exactly while some node of it is allowed. 3. Keys: see rank() and domain_own(); a domain's part
- * is larger than any node's, so the top is in the domain with the fewest pods among those with
- * room. Hence one look at the top tells whether max_skew lets anything in. */
-#include "core/place/bind.h"
-#include "base/heap.h"
-#include "base/map.h"
+ * domain if the class needs one, what a pod wants is left, and near_problem() finds nothing. 2. A
+ * domain counts for the least exactly while some node of it is allowed. 3. Keys: see rank() and
+ * domain_own(); a domain's part is larger than any node's, so the top is in the domain with the
+ * fewest pods among those with room. Hence one look at the top tells whether max_skew lets anything
+ * in. */
 #include "base/mem.h"
-#include "base/vec.h"
-#include "core/place/dom.h"
+#include "core/place/bind_internal.h"
 #include <string.h>
 
 #define SHARE_ONE 1000000
 #define PREFERENCE_UNIT (SHARE_ONE + 1) /* above any difference in room */
 #define COUNT_UNIT (INT64_C(4) * BIND_PREFERENCE_MAX * PREFERENCE_UNIT)
 #define CLOSED (INT64_C(1) << 61) /* what a domain costs that others own, or that was tried */
-
-struct amounts_of {
-    VEC(int64_t) at;
-};
-
-struct spot { /* a node */
-    void *node;
-    struct amounts_of has, taken;
-};
-
-struct area { /* a domain, in a class */
-    char *name;
-    struct dom dom;
-    struct heap_node order; /* by count, among the areas with allowed nodes */
-    int64_t count;
-    size_t allowed; /* nodes */
-    bool is_shunned;
-};
-
-struct seat { /* a node, in a class */
-    struct dom dom;
-    struct area *area; /* NULL: in none, or not allowed */
-    int64_t preference;
-    int64_t count; /* of pods of the spread, also while it is not allowed */
-};
-
-struct bind_class {
-    struct bind_rules rules;
-    struct amounts_of wants;
-    char *exclusive;
-    struct dom root;
-    VEC(struct seat *) seats; /* by node */
-    struct map *areas;
-    struct heap least;
-    VEC(struct area *) shunned;
-    VEC(size_t) skipped;
-    size_t index; /* in bind->classes */
-};
-
-struct claim { /* on a domain of a topology key */
-    char *owner;
-    size_t pods;
-};
-
-struct bind {
-    size_t shared, n_nodes;
-    VEC(struct spot *) spots;
-    VEC(struct bind_class *) classes;
-    struct map *claims; /* "key\nvalue" to struct claim */
-    struct map *homes;  /* "key\nowner" to the name of its domain */
-};
 
 /* ---- amounts ---- */
 
@@ -187,20 +133,29 @@ static bool area_free(void *arg, const char *key, void *value)
 
 /* ---- seats ---- */
 
-static int64_t rank(const struct bind *bind, const struct spot *spot, const struct seat *seat)
+static int64_t bounded(int64_t preference)
 {
-    return -seat->preference * PREFERENCE_UNIT - share_of(bind, spot);
+    return preference > BIND_PREFERENCE_MAX    ? BIND_PREFERENCE_MAX
+           : preference < -BIND_PREFERENCE_MAX ? -BIND_PREFERENCE_MAX
+                                               : preference;
 }
 
-static void seat_renew(const struct bind *bind, struct bind_class *class, size_t id)
+static int64_t rank(const struct bind *bind, const struct bind_class *class, size_t id)
+{
+    int64_t preference = bounded(class->seats.items[id]->preference + near_preference(class, id));
+    return -preference * PREFERENCE_UNIT - share_of(bind, bind->spots.items[id]);
+}
+
+void seat_renew(const struct bind *bind, struct bind_class *class, size_t id)
 {
     struct seat *seat = class->seats.items[id];
     const struct spot *spot = bind->spots.items[id];
-    if (seat->area == NULL || !has_room(spot, &class->wants)) {
+    if (seat->area == NULL || !has_room(spot, &class->wants) ||
+        near_problem(class, id) != BIND_FITS) {
         dom_withdraw(&seat->dom);
         return;
     }
-    seat->dom.own = rank(bind, spot, seat);
+    seat->dom.own = rank(bind, class, id);
     seat->dom.tie = (int32_t)id;
     dom_offer(&seat->dom);
 }
@@ -229,9 +184,7 @@ static void seat_judge(const struct bind *bind, struct bind_class *class, size_t
     const char *domain = class->rules.has_domains ? fit.domain : "";
     if (!fit.is_allowed || domain == NULL)
         return;
-    seat->preference = fit.preference > BIND_PREFERENCE_MAX    ? BIND_PREFERENCE_MAX
-                       : fit.preference < -BIND_PREFERENCE_MAX ? -BIND_PREFERENCE_MAX
-                                                               : fit.preference;
+    seat->preference = bounded(fit.preference);
     seat->area = area_need(bind, class, domain);
     seat->dom.up = &seat->area->dom;
     area_allow(bind, class, seat->area, seat->count, 1);
@@ -249,6 +202,7 @@ static void seat_add(const struct bind *bind, struct bind_class *class)
 size_t bind_add_node(struct bind *bind)
 {
     vec_push(&bind->spots, mem_zalloc(sizeof(struct spot)));
+    near_add_node(bind, bind->spots.len - 1);
     for (size_t i = 0; i < bind->classes.len; i++)
         seat_add(bind, bind->classes.items[i]);
     return bind->spots.len - 1;
@@ -262,6 +216,7 @@ void bind_set_node(struct bind *bind, size_t id, void *node, const int64_t *has,
     vec_clear(&spot->has.at);
     for (size_t i = 0; i < n; i++)
         vec_push(&spot->has.at, has[i]);
+    near_set_node(bind, id);
     for (size_t i = 0; i < bind->classes.len; i++)
         seat_judge(bind, bind->classes.items[i], id);
 }
@@ -299,6 +254,7 @@ struct bind_class *bind_class_new(struct bind *bind, const struct bind_rules *ru
         vec_push(&class->wants.at, rules->wants[i]);
     class->exclusive = mem_strdup(rules->exclusive);
     class->areas = map_new();
+    near_join(class, rules);
     class->index = bind->classes.len;
     vec_push(&bind->classes, class);
     for (size_t i = 0; i < bind->spots.len; i++)
@@ -308,6 +264,7 @@ struct bind_class *bind_class_new(struct bind *bind, const struct bind_rules *ru
 
 static void class_free(struct bind_class *class)
 {
+    near_leave(class);
     for (size_t i = 0; i < class->seats.len; i++)
         mem_free(class->seats.items[i]);
     vec_done(&class->seats);
@@ -467,6 +424,9 @@ enum bind_problem bind_why(struct bind *bind, struct bind_class *class, size_t i
                            const char *owner)
 {
     const struct seat *seat = class->seats.items[id];
+    enum bind_problem near = near_problem(class, id);
+    if (near != BIND_FITS)
+        return near;
     if (seat->area == NULL || !dom_is_in(&seat->dom))
         return BIND_NO_ROOM;
     if (class->exclusive != NULL) {
@@ -480,6 +440,11 @@ enum bind_problem bind_why(struct bind *bind, struct bind_class *class, size_t i
 }
 
 /* ---- the whole ---- */
+
+void bind_domains(struct bind *bind, const char *(*domain_of)(void *node, const char *key))
+{
+    bind->domain_of = domain_of;
+}
 
 struct bind *bind_new(size_t shared)
 {
@@ -511,6 +476,7 @@ void bind_free(struct bind *bind)
     for (size_t i = 0; i < bind->classes.len; i++)
         class_free(bind->classes.items[i]);
     vec_done(&bind->classes);
+    near_free(bind);
     for (size_t i = 0; i < bind->spots.len; i++) {
         vec_done(&bind->spots.items[i]->has.at);
         vec_done(&bind->spots.items[i]->taken.at);

@@ -19,6 +19,20 @@
 
 struct bind;
 struct bind_class;
+struct bind_term;
+
+/* Pods that a class wants to be near, or away from. A term counts pods by the domains of a topology
+ * key; whom it counts is the host's word (bind_term_count). */
+enum bind_nearness {
+    BIND_WANTS,   /* the node's domain has such a pod */
+    BIND_AVOIDS,  /* it has none; a node without a domain is fine */
+    BIND_PREFERS, /* each such pod adds `weight`, which may be negative */
+};
+struct bind_near {
+    struct bind_term *term;
+    enum bind_nearness how;
+    int64_t weight;
+};
 
 struct bind_fit {       /* what the rules say of one node */
     bool is_allowed;    /* labels, taints, state */
@@ -34,9 +48,15 @@ struct bind_rules {
     bool is_spread;        /* pods that were counted make their domain less wanted */
     int64_t max_skew;      /* 0: that is a wish; else a bound */
     const char *exclusive; /* topology key: one owner a domain; NULL: not asked for; copied */
+    const struct bind_near *near; /* copied; the terms outlive the class */
+    size_t n_near;
+    bool is_near_itself; /* as long as there is no pod that it wants to be near, one of the class
+                            may be the first, wherever there are domains */
 };
 
 struct bind *bind_new(size_t shared); /* resources below `shared` make up the share of room left */
+/* In which domain of a topology key a node is, or NULL; to be told before the first term. */
+void bind_domains(struct bind *bind, const char *(*domain_of)(void *node, const char *key));
 void bind_free(struct bind *bind);
 
 /* A number for each node, for good; `node` is handed to the rules. NULL: it is gone, and what is
@@ -58,7 +78,21 @@ void bind_count(struct bind *bind, struct bind_class *class, size_t id, int sign
 bool bind_claim(struct bind *bind, struct bind_class *class, size_t id, const char *owner,
                 int sign);
 
-enum bind_problem { BIND_FITS, BIND_NO_ROOM, BIND_UNEVEN, BIND_EXCLUDED };
+struct bind_term *bind_term_new(struct bind *bind, const char *key);
+void bind_term_free(struct bind *bind, struct bind_term *term); /* no class uses it any more */
+/* So many of the term's pods more, or less, on the node. True: its domain has its first. */
+bool bind_term_count(struct bind *bind, struct bind_term *term, size_t id, int64_t by);
+/* Of all domains. */
+int64_t bind_term_total(const struct bind_term *term);
+
+enum bind_problem {
+    BIND_FITS,
+    BIND_NO_ROOM,
+    BIND_UNEVEN,
+    BIND_EXCLUDED,
+    BIND_NOT_NEAR, /* none of the pods that it wants to be near is there */
+    BIND_TOO_NEAR, /* one that it avoids is */
+};
 /* The best node for one more pod, or BIND_NONE and why. owner: NULL unless exclusive. */
 size_t bind_pick(struct bind *bind, struct bind_class *class, const char *owner,
                  enum bind_problem *ret_problem);

@@ -86,6 +86,15 @@ bool place_schedule(struct place *place, const char *name, struct place_result *
 bool place_placements(const struct place *place, const char *name, struct place_list *ret_list);
 /* Takes all vreplicas of the vpod off the pod, as a reservation; how many there were. */
 int32_t place_evict(struct place *place, const char *name, int32_t ordinal);
+/* More than the pods take, all added up: two were given the same room by deciders who did not know
+ * of each other, or a pod takes less than it did. */
+int64_t place_surplus(const struct place *place);
+/* Who is to move first: of those on the first pod that has too much, the one that was placed last;
+ * NULL: no pod has. Valid until vpods change. */
+const char *place_crowder(const struct place *place);
+/* Moves what the vpod has on pods that have too much, as far as it is too much there, to others.
+ * All of it or nothing, and nothing else moves. False: there is no such vpod. */
+bool place_relieve(struct place *place, const char *name, struct place_result *ret_result);
 int64_t place_pending(const struct place *place);   /* of all vpods: wanted and not placed */
 int32_t place_last_used(const struct place *place); /* the highest ordinal with a vreplica, or -1 */
 

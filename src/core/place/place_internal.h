@@ -50,6 +50,7 @@ struct vpod {
     struct place_list committed, placed;
     struct place_list reserved; /* zeroes included */
     int64_t total;              /* of `placed` */
+    uint64_t placed_at;         /* when `placed` changed: a number that grows */
 };
 
 struct place {
@@ -64,7 +65,9 @@ struct place {
     int32_t last_used;             /* -1: none */
     struct map *vpods;             /* name to struct vpod */
     int64_t pending;               /* of all vpods */
-    VEC(struct pod *) touched;     /* by the run that is going on */
+    int64_t surplus;               /* of all pods, above their capacity */
+    uint64_t last_placed;
+    VEC(struct pod *) touched; /* by the run that is going on */
 };
 
 /* pool.c */

@@ -53,9 +53,16 @@ struct pod *pod_need(struct place *place, int32_t ordinal)
     return pod;
 }
 
+static int64_t surplus_of(const struct place *place, const struct pod *pod)
+{
+    return pod->used > place->capacity ? pod->used - place->capacity : 0;
+}
+
 void pod_use(struct place *place, struct pod *pod, int64_t more)
 {
+    place->surplus -= surplus_of(place, pod);
     pod->used += more;
+    place->surplus += surplus_of(place, pod);
     assert(pod->used >= 0);
     if (pod->used > 0 && pod->ordinal > place->last_used)
         place->last_used = pod->ordinal;
@@ -296,6 +303,11 @@ void place_set_capacity(struct place *place, int32_t capacity)
     if (place->capacity == capacity)
         return;
     place->capacity = capacity;
+    place->surplus = 0;
+    for (size_t i = 0; i < place->pods.len; i++) {
+        if (place->pods.items[i] != NULL)
+            place->surplus += surplus_of(place, place->pods.items[i]);
+    }
     pool_renew_all(place);
 }
 

@@ -139,6 +139,8 @@ static struct vpod *vpod_listed(const struct place *place, const char *name)
 static void take_placed(struct place *place, struct vpod *vpod, struct place_list *placed)
 {
     place->pending -= pending_of(vpod);
+    if (!list_equal(&vpod->placed, placed))
+        vpod->placed_at = ++place->last_placed;
     place_list_done(&vpod->placed);
     vpod->placed = *placed;
     *placed = (struct place_list){0};
@@ -246,8 +248,8 @@ static void reserve_answer(struct vpod *vpod)
     while (i < now->at.len || k < then->at.len) {
         int32_t a = i < now->at.len ? now->at.items[i].ordinal : INT32_MAX;
         int32_t b = k < then->at.len ? then->at.items[k].ordinal : INT32_MAX;
-        int32_t has = a <= b ? now->at.items[i].vreplicas : 0;
-        int32_t had = b <= a ? then->at.items[k].vreplicas : 0;
+        int32_t has = i < now->at.len && a <= b ? now->at.items[i].vreplicas : 0;
+        int32_t had = k < then->at.len && b <= a ? then->at.items[k].vreplicas : 0;
         if (has != had)
             vec_push(&vpod->reserved.at, ((struct place_at){a < b ? a : b, has}));
         i += a <= b;
@@ -302,6 +304,15 @@ static void schedule(struct place *place, struct vpod *vpod)
     settle(place, vpod, &placed);
 }
 
+static void tell_result(const struct vpod *vpod, const struct place_list *before,
+                        struct place_result *ret_result)
+{
+    list_copy(&ret_result->placements, &vpod->placed);
+    ret_result->placed = vpod->total;
+    ret_result->pending = pending_of(vpod);
+    ret_result->is_changed = !list_equal(before, &vpod->placed);
+}
+
 bool place_schedule(struct place *place, const char *name, struct place_result *ret_result)
 {
     struct vpod *vpod = vpod_listed(place, name);
@@ -311,10 +322,7 @@ bool place_schedule(struct place *place, const char *name, struct place_result *
     list_copy(&before, &vpod->placed);
     if (vpod->total != vpod->wish.vreplicas)
         schedule(place, vpod);
-    list_copy(&ret_result->placements, &vpod->placed);
-    ret_result->placed = vpod->total;
-    ret_result->pending = pending_of(vpod);
-    ret_result->is_changed = !list_equal(&before, &vpod->placed);
+    tell_result(vpod, &before, ret_result);
     place_list_done(&before);
     return true;
 }
@@ -335,6 +343,96 @@ int32_t place_evict(struct place *place, const char *name, int32_t ordinal)
     if (had > 0)
         place_reserve(place, name, ordinal, 0);
     return had;
+}
+
+/* ---- too much on a pod ---- */
+
+int64_t place_surplus(const struct place *place)
+{
+    return place->surplus;
+}
+
+struct crowd {
+    int32_t ordinal;
+    const struct vpod *newest;
+};
+
+static bool find_newest(void *arg, const char *key, void *value)
+{
+    struct crowd *crowd = arg;
+    const struct vpod *vpod = value;
+    (void)key;
+    if (vpod->is_listed && list_get(&vpod->placed, crowd->ordinal) > 0 &&
+        (crowd->newest == NULL || vpod->placed_at > crowd->newest->placed_at))
+        crowd->newest = vpod;
+    return true;
+}
+
+const char *place_crowder(const struct place *place)
+{
+    for (size_t i = 0; place->surplus > 0 && i < place->pods.len; i++) {
+        const struct pod *pod = place->pods.items[i];
+        if (pod == NULL || pod->used <= place->capacity)
+            continue;
+        struct crowd crowd = {.ordinal = pod->ordinal};
+        (void)map_each(place->vpods, find_newest, &crowd);
+        if (crowd.newest != NULL)
+            return crowd.newest->name;
+    }
+    return NULL;
+}
+
+/* What is left of it when it has gone from where there is too much. */
+static void without_surplus(const struct place *place, const struct vpod *vpod,
+                            struct place_list *ret)
+{
+    for (size_t i = 0; i < vpod->placed.at.len; i++) {
+        struct place_at at = vpod->placed.at.items[i];
+        int64_t over = pod_get(place, at.ordinal)->used - place->capacity;
+        int64_t off = over < at.vreplicas ? over : at.vreplicas;
+        at.vreplicas -= off > 0 ? (int32_t)off : 0;
+        if (at.vreplicas > 0)
+            vec_push(&ret->at, at);
+    }
+}
+
+static void replace(struct place *place, struct vpod *vpod, struct place_list *placed)
+{
+    vpod_use(place, &vpod->placed, -1);
+    vpod_use(place, placed, 1);
+    take_placed(place, vpod, placed);
+}
+
+static void relieve(struct place *place, struct vpod *vpod)
+{
+    struct place_list before = {0}, kept = {0}, placed = {0};
+    int64_t had = vpod->total;
+    list_copy(&before, &vpod->placed);
+    without_surplus(place, vpod, &kept);
+    replace(place, vpod, &kept);
+    correct(place, vpod, &placed);
+    settle(place, vpod, &placed);
+    if (vpod->total < had) {
+        replace(place, vpod, &before);
+        reserve_answer(vpod);
+    }
+    place_list_done(&before);
+    place_list_done(&kept);
+}
+
+bool place_relieve(struct place *place, const char *name, struct place_result *ret_result)
+{
+    struct vpod *vpod = vpod_listed(place, name);
+    bool has_policy = place->policy.has_scheduler || place->policy.fills_up;
+    if (vpod == NULL)
+        return false;
+    struct place_list before = {0};
+    list_copy(&before, &vpod->placed);
+    if (place->surplus > 0 && has_policy && vpod->total <= vpod->wish.vreplicas)
+        relieve(place, vpod);
+    tell_result(vpod, &before, ret_result);
+    place_list_done(&before);
+    return true;
 }
 
 int64_t place_pending(const struct place *place)

@@ -316,6 +316,43 @@ static void test_a_set_of_jobs(void **state)
     run_model_done(&model);
 }
 
+/* A vpod has no pods of its own; it is ready when all its vreplicas have a place. */
+static void test_a_vpod_is_placed(void **state)
+{
+#define VPOD(status)                                                                               \
+    "{" META("v", "u7", "") ",'spec':{'pool':'p','vreplicas':5},'status':{" status "}}"
+    (void)state;
+    struct run_model model;
+    struct run_verdict verdict;
+    run_model_init(&model, 0);
+    add(&model, &KIND_VPOD, VPOD(""));
+    const struct run_group *group = model.groups.items[0];
+    assert_false(run_group_is_ready(group));
+    assert_int_equal(group->spread.pending, 5);
+    event(&model, &KIND_VPOD, "MODIFIED",
+          VPOD("'placed':3,'pending':2,'placements':[{'podName':'p-0','vreplicas':3}],"
+               "'conditions':[{'type':'Scheduled','status':'False','message':'pods are full'}]"),
+          1);
+    assert_int_equal(group->spread.placed, 3);
+    assert_string_equal(group->spread.why, "pods are full");
+    assert_false(run_group_is_ready(group));
+    event(&model, &KIND_VPOD, "MODIFIED",
+          VPOD("'placed':5,'pending':0,'placements':[{'podName':'p-0','vreplicas':3},"
+               "{'podName':'p-1','vreplicas':2}],"
+               "'conditions':[{'type':'Scheduled','status':'True','message':'all'}]"),
+          7);
+    assert_true(run_group_is_ready(group));
+    assert_null(group->spread.why);
+    assert_int_equal(group->spread.per_pod.len, 2);
+    assert_int_equal(group->ready_at, 7);
+    run_model_judge(&model, &verdict);
+    assert_int_equal(verdict.ready, 1);
+    assert_int_equal(verdict.units, 0);
+    event(&model, &KIND_VPOD, "DELETED", VPOD(""), 9);
+    assert_int_equal(group->outcome, RUN_GONE);
+    run_model_done(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_what_a_list_does_not_have_is_gone),
         cmocka_unit_test(test_a_server_that_tells_no_lifecycle),
         cmocka_unit_test(test_a_set_of_jobs),
+        cmocka_unit_test(test_a_vpod_is_placed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

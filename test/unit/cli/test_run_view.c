@@ -137,6 +137,72 @@ static void test_lines(void **state)
     }
 }
 
+static struct run_group *vpod_of(const int64_t *per_pod, int64_t wanted, const char *why)
+{
+    struct run_group *group = group_of(&KIND_VPOD, "v", &(struct numbers){.ready_at = -1});
+    group->spread = (struct run_spread){.is_told = true, .wanted = wanted};
+    for (; *per_pod > 0; per_pod++) {
+        vec_push(&group->spread.per_pod, *per_pod);
+        group->spread.placed += *per_pod;
+    }
+    group->spread.pending = wanted - group->spread.placed;
+    group->spread.why = mem_strdup(why);
+    return group;
+}
+
+static void test_lines_of_vpods(void **state)
+{
+    static const struct {
+        int64_t per_pod[32];
+        int64_t wanted;
+        const char *why;
+        int columns;
+        bool ascii, stopping;
+        const char *want;
+    } rows[] = {
+        {{3, 3, 3, 1},
+         10,
+         NULL,
+         80,
+         .want = "✔ vpod/v  ███▃        10/10 placed on 4 pods, 1 to 3 each"},
+        {{3, 3, 3, 1},
+         10,
+         NULL,
+         80,
+         .ascii = true,
+         .want = "+ vpod/v  ###-        10/10 placed on 4 pods, 1 to 3 each"},
+        {{2, 2},
+         9,
+         "pods are full",
+         80,
+         .want = "• vpod/v  ██          4/9 placed on 2 pods, 2 each, 5 pending (pods are full)"},
+        {{4}, 4, NULL, 80, .want = "✔ vpod/v  █           4/4 placed on 1 pod"},
+        {{0}, 4, NULL, 80, .want = "• vpod/v              0/4 placed, 4 pending"},
+        {{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1},
+         35,
+         NULL,
+         80,
+         .want = "✔ vpod/v  ████████▄▄  35/35 placed on 20 pods, 1 to 2 each"},
+        {{4}, 4, NULL, 40, .want = "✔ vpod/v  4/4 placed on 1 pod"},
+        {{4, 4}, 8, NULL, 0, .want = "vpod/v: 8/8 placed on 2 pods, 4 each"},
+        {{4, 4}, 8, NULL, 80, .stopping = true, .want = "• vpod/v  stopped"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct run_group *group = vpod_of(rows[i].per_pod, rows[i].wanted, rows[i].why);
+        struct run_style style = {
+            .columns = rows[i].columns, .utf8 = !rows[i].ascii, .stopping = rows[i].stopping};
+        scoped_str got = {0};
+        if (rows[i].columns == 0)
+            run_view_plain(group, &style, &got);
+        else
+            run_view_line(group, &style, &got);
+        if (!str_eq(str_text(&got), rows[i].want))
+            fail_msg("row %zu:\n%s\nand should be\n%s", i, str_text(&got), rows[i].want);
+        group_free(group);
+    }
+}
+
 static void test_no_width_is_overrun(void **state)
 {
     (void)state;
@@ -348,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_lines_of_vpods),
         cmocka_unit_test(test_no_width_is_overrun),
         cmocka_unit_test(test_widths_and_harmless_lines),
         cmocka_unit_test(test_a_terminal_is_drawn_in_place),

@@ -366,6 +366,85 @@ static void test_01_limit_deactivates(void **state)
     sim_free(sim);
 }
 
+static void set_label(struct sim *sim, const char *job, const char *seconds)
+{
+    scoped_free char *body = mem_printf(
+        "{'metadata':{'labels':{'kueue.x-k8s.io/max-exec-time-seconds':'%s'}}}", seconds);
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_JOB, "default", job, body));
+    stage_run(sim, SECOND);
+}
+
+/* The label may change for as long as the Job waits; time is counted over two admissions. */
+static void test_maximum_execution_time(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_job(sim, "a", "'parallelism':1,");
+    assert_int_equal(number(sim, "job-a", "spec.maximumExecutionTimeSeconds"), -1);
+    set_label(sim, "a", "500");
+    assert_int_equal(number(sim, "job-a", "spec.maximumExecutionTimeSeconds"), 500);
+    set_label(sim, "a", "400");
+    assert_int_equal(number(sim, "job-a", "spec.maximumExecutionTimeSeconds"), 400);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    stage_run(sim, 5 * MINUTE + 2 * SECOND); /* never ready: evicted */
+    reap(sim);
+    assert_in_range(number(sim, "job-a", "status.accumulatedPastExecutionTimeSeconds"), 300, 304);
+    stage_run(sim, 70 * SECOND);
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    set_pods(sim, "a", 1, READY);
+    stage_run(sim, 85 * SECOND);
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    stage_run(sim, 20 * SECOND);
+    reap(sim);
+    expect(sim, "job-a", "Evicted", "True/DeactivatedDueToMaximumExecutionTimeExceeded");
+    expect(sim, "job-a", "QuotaReserved", "False/Deactivated");
+    expect(sim, "job-a", "Requeued", "False/DeactivatedDueToMaximumExecutionTimeExceeded");
+    expect(sim, "job-a", "DeactivationTarget", "none");
+    assert_true(yyjson_is_false(json_at(workload(sim, "job-a")->root, "spec.active")));
+    assert_true(is_suspended(sim, "a"));
+    assert_int_equal(pods(sim), 0);
+    assert_null(
+        json_at(workload(sim, "job-a")->root, "status.accumulatedPastExecutionTimeSeconds"));
+    yyjson_val *stat = yyjson_arr_get(
+        json_at(workload(sim, "job-a")->root, "status.schedulingStats.evictions"), 1);
+    assert_string_equal(json_str_at(stat, "reason"), "Deactivated");
+    assert_string_equal(json_str_at(stat, "underlyingCause"), "MaximumExecutionTimeExceeded");
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
+                              "{'spec':{'active':true}}"));
+    stage_run(sim, 3 * SECOND);
+    expect(sim, "job-a", "Requeued", "True/Reactivated");
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    sim_free(sim);
+}
+
+/* Somebody changes the Workload in the moment in which it is admitted: the write fails, and it is
+ * decided again about the newest one. */
+static void test_56_changed_while_it_is_admitted(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "1"));
+    make_job(sim, "a", "");
+    make_job(sim, "b", "");
+    expect(sim, "job-b", "QuotaReserved", "False/Pending");
+    struct write *done = stage_write(WRITE_DELETE, &KIND_JOB, "default", "a", NULL);
+    sim_submit(sim, done);
+    for (int i = 0; i < 200; i++) { /* one of them is between the decision and its write */
+        scoped_free char *body =
+            mem_printf("{'metadata':{'annotations':{'look':'%d'}},'spec':{'priority':%d}}", i, i);
+        sim_submit(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-b", body));
+        stage_run(sim, 1);
+    }
+    reap(sim);
+    stage_run(sim, 5 * SECOND);
+    expect(sim, "job-b", "Admitted", "True/Admitted");
+    assert_int_equal(number(sim, "job-b", "spec.priority"), 199);
+    const struct obj *queue = stage_get(sim, &KIND_CLUSTERQUEUE, "", "q");
+    assert_int_equal(json_int_at(queue->root, "status.admittedWorkloads", -1), 1);
+    assert_int_equal(json_int_at(queue->root, "status.pendingWorkloads", -1), 0);
+    sim_free(sim);
+}
+
 static void test_50_switched_off_by_a_person(void **state)
 {
     (void)state;
@@ -628,6 +707,8 @@ int main(void)
         cmocka_unit_test(test_46_47_timeout_then_back),
         cmocka_unit_test(test_watchdog_frees_quota),
         cmocka_unit_test(test_01_limit_deactivates),
+        cmocka_unit_test(test_maximum_execution_time),
+        cmocka_unit_test(test_56_changed_while_it_is_admitted),
         cmocka_unit_test(test_50_switched_off_by_a_person),
         cmocka_unit_test(test_13_20_recovery_timeout),
         cmocka_unit_test(test_34_37_block_and_next),

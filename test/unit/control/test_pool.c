@@ -270,6 +270,27 @@ static void test_lost_keeps_placements(void **state)
 
 /* ---- policies ---- */
 
+/* A pod takes less than it did: the pool grows, and what is too much moves in one write each. */
+static void test_capacity_is_made_smaller(void **state)
+{
+    (void)state;
+    struct sim *sim = open_pool(3, "");
+    make_vpod(sim, "a", 15, "");
+    make_vpod(sim, "b", 6, "");
+    play(sim);
+    expect(sim, "a", "0:5 1:5 2:5");
+    expect(sim, "b", "0:2 1:2 2:2");
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_STATEFULSET, "default", "web",
+                              "{'metadata':{'annotations':{'muster.dev/pod-capacity':'6'}}}"));
+    play(sim);
+    play(sim);
+    expect(sim, "a", "0:5 1:5 2:5");
+    assert_int_equal(replicas(sim) > 3, 1);
+    assert_int_equal(json_int_at(vpod_of(sim, "b")->root, "status.placed", 0), 6);
+    expect(sim, "b", "0:1 1:1 2:1 3:3"); /* as soon as there is room */
+    sim_free(sim);
+}
+
 static void test_policy(void **state)
 {
     (void)state;
@@ -299,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_no_autoscale),
         cmocka_unit_test(test_no_pool),
         cmocka_unit_test(test_lost_keeps_placements),
+        cmocka_unit_test(test_capacity_is_made_smaller),
         cmocka_unit_test(test_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
  *     "3*cpu=2,gpu=1; 50/20*cpu=1" pod sets; 50 pods, at least 20
  * The kit is the host: it writes decisions down, puts them again, and notes them as text:
  *     admit a one, admit b one*25, preempt c by a, evict a PodsReadyTimeout/WaitForStart 1 +60,
- *     deactivate a, release a BackoffFinished, reset a, wait b Pending
+ *     deactivate a, deactivate a too long, release a BackoffFinished, reset a, wait b Pending
  * Pauses are in seconds without their jitter. Waits are noted only when kit.shows_waits is set. */
 #include "base/mem.h"
 #include "base/str.h"
@@ -244,6 +244,8 @@ static inline struct kit_wl *kit_runs(struct kit *kit, const char *name, const c
 static inline void kit_gone(struct kit *kit, const char *name)
 {
     struct kit_wl *wl = kit_find(kit, name);
+    if (wl->facts.is_admitted && wl->facts.evicted != EVICTED_TOO_LONG)
+        wl->facts.past_run_ms += kit->now - wl->facts.admitted_at;
     wl->facts.has_quota = wl->facts.is_admitted = false;
     wl->facts.is_held = wl->facts.evicted != EVICTED_PREEMPTED;
     wl->facts.held_by = wl->facts.evicted;
@@ -338,6 +340,8 @@ static inline void kit_write_evict(struct kit *kit, struct kit_wl *wl,
     }
     kit_note(kit, decision->type == DECIDED_DEACTIVATE ? "deactivate %s" : "evict %s %s",
              wl->key + 3, decision->text);
+    if (decision->reason == EVICTED_TOO_LONG)
+        str_add(&kit->log, " too long");
     if (decision->cause[0])
         str_addf(&kit->log, "/%s", decision->cause);
     wl->facts.n_failed = decision->n_failed;
@@ -352,6 +356,8 @@ static inline void kit_write_evict(struct kit *kit, struct kit_wl *wl,
                  (long long)kit_pause(kit, decision) / SECOND);
     if (decision->type == DECIDED_DEACTIVATE)
         wl->facts.is_active = false;
+    if (decision->reason == EVICTED_TOO_LONG)
+        wl->facts.past_run_ms = 0;
 }
 
 static inline void kit_write(struct kit *kit, const struct admit_decision *decision)

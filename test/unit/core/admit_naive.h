@@ -30,6 +30,8 @@ struct n_wl {
     int queue; /* node; of its local queue */
     bool is_claiming;
     n_amounts uses; /* held or claimed */
+    int64_t claim_counts[KIT_SETS];
+    int claim_flavors[KIT_SETS];
     int64_t needs[KIT_SETS][N_RESOURCES];
     struct admit_failed failed[N_FLAVORS];
 };
@@ -233,11 +235,20 @@ static bool n_search_fits(struct n_search *s, bool may_borrow)
     return true;
 }
 
+/* By those who hold quota; what is only claimed does not count. */
+static int64_t n_held(const struct naive *n, int queue, int f, int r)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n->n_wls; i++)
+        sum += n->wls[i].queue == queue && !n->wls[i].is_claiming ? n->wls[i].uses[f][r] : 0;
+    return sum;
+}
+
 static bool n_queue_borrows(struct n_search *s, int queue)
 {
     EACH_CELL(f, r)
     {
-        if (s->lacks[f][r] && n_usage(s->n, queue, f, r) > n_subtree(s->n, queue, f, r))
+        if (s->lacks[f][r] && n_held(s->n, queue, f, r) > n_subtree(s->n, queue, f, r))
             return true;
     }
     return false;
@@ -677,7 +688,40 @@ static void n_drop_later_claims(struct naive *n, const struct n_wl *wl)
     }
 }
 
-static void n_try_without_later(struct naive *n, struct n_try *t)
+/* With what it claims, instead of the best. */
+static void n_try_as_claimed(struct naive *n, struct n_try *t, n_amounts claimed)
+{
+    bool fits = true;
+    memcpy(t->counts, t->wl->claim_counts, sizeof(t->counts));
+    memcpy(t->flavors, t->wl->claim_flavors, sizeof(t->flavors));
+    memcpy(t->uses, claimed, sizeof(n_amounts));
+    t->n_victims = 0;
+    EACH_CELL(f, r)
+    fits = fits && (t->uses[f][r] == 0 || t->uses[f][r] <= n_available(n, t->wl->queue, f, r));
+    t->mode = fits ? 4 : n_preempt(n, t->wl, t->uses, t) ? 2 : 0;
+}
+
+/* Flavors are chosen anew only where that lets it in at once, or where those it claims are out of
+ * reach. */
+static void n_try_claim(struct naive *n, struct n_try *t, n_amounts claimed)
+{
+    n_try(n, t, true);
+    if (t->mode == 4)
+        return;
+    n_try_as_claimed(n, t, claimed);
+    if (t->mode < 2)
+        n_try(n, t, true);
+}
+
+static void n_claim(const struct n_try *t)
+{
+    t->wl->is_claiming = true;
+    memcpy(t->wl->uses, t->uses, sizeof(n_amounts));
+    memcpy(t->wl->claim_counts, t->counts, sizeof(t->counts));
+    memcpy(t->wl->claim_flavors, t->flavors, sizeof(t->flavors));
+}
+
+static void n_try_without_later(struct naive *n, struct n_try *t, n_amounts claimed)
 {
     n_amounts saved[N_WLS];
     for (size_t i = 0; i < n->n_wls; i++) {
@@ -686,7 +730,7 @@ static void n_try_without_later(struct naive *n, struct n_try *t)
         if (claim->is_claiming && claim->queue == t->wl->queue && n_before(n, t->wl, claim))
             memset(claim->uses, 0, sizeof(n_amounts));
     }
-    n_try(n, t, true);
+    n_try_claim(n, t, claimed);
     for (size_t i = 0; i < n->n_wls; i++)
         memcpy(n->wls[i].uses, saved[i], sizeof(n_amounts));
 }
@@ -711,14 +755,14 @@ static bool n_retry_claims(struct naive *n)
             continue;
         memcpy(saved, claims[i]->uses, sizeof(saved));
         memset(claims[i]->uses, 0, sizeof(saved));
-        n_try(n, &t, true);
+        n_try_claim(n, &t, saved);
         if (t.mode < 2)
-            n_try_without_later(n, &t);
+            n_try_without_later(n, &t, saved);
         if (t.mode < 2) {
             claims[i]->is_claiming = false;
             did = true;
         } else if (t.mode < 4) {
-            memcpy(claims[i]->uses, t.uses, sizeof(saved));
+            n_claim(&t);
             size_t before = n->log.len;
             n_evict(n, &t);
             did = did || n->log.len != before;
@@ -776,8 +820,7 @@ static bool n_act(struct naive *n)
     if (best.mode == 4) {
         n_admit(n, &best);
     } else {
-        best.wl->is_claiming = true;
-        memcpy(best.wl->uses, best.uses, sizeof(n_amounts));
+        n_claim(&best);
         n_evict(n, &best);
     }
     return true;

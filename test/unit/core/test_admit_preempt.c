@@ -253,6 +253,43 @@ static void test_71_preempts_rather_than_shrinks(void **state)
     kit_close(&kit);
 }
 
+/* Two of one queue wait for their victims, each on a flavor of its own. Whoever looks again, and
+ * however often, they get what they evicted others for; a flavor that is free at once is taken. */
+static void test_a_claim_keeps_its_flavor(void **state)
+{
+    static const struct admit_queue RULES = {.preempt_tries_next = true,
+                                             .preemption = {.within = WITHIN_LOWER}};
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        struct kit kit;
+        kit_open(&kit);
+        kit.keeps_pods = true;
+        kit_queue(&kit, "q", NULL, "one:cpu=2 two:cpu=2 three:cpu=1", &RULES);
+        kit_runs(&kit, "a", "q", 0, "1*cpu=2", "one");
+        kit_runs(&kit, "b", "q", 1, "1*cpu=2", "two");
+        kit_runs(&kit, "c", "q", 9, "1*cpu=1", "three");
+        kit_job(&kit, "x", "q", 3, round == 0 ? "1*cpu=2" : "1*cpu=1");
+        kit_job(&kit, "y", "q", 2, "1*cpu=2");
+        KIT_EXPECT(&kit, "preempt a by x, preempt b by y");
+        for (int i = 0; i < 3; i++) { /* something else changes */
+            kit_put(&kit, kit_find(&kit, "c"));
+            KIT_EXPECT(&kit, "");
+        }
+        if (round == 0) {
+            kit_gone(&kit, "b");
+            KIT_EXPECT(&kit, "admit y two");
+            kit_gone(&kit, "a");
+            KIT_EXPECT(&kit, "admit x one");
+        } else {
+            kit_finish(&kit, "c");
+            KIT_EXPECT(&kit, "admit x three");
+            kit_gone(&kit, "b");
+            KIT_EXPECT(&kit, "admit y two");
+        }
+        kit_close(&kit);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +305,7 @@ int main(void)
         cmocka_unit_test(test_quota_for_pods_counts_them),
         cmocka_unit_test(test_70_partial_admission),
         cmocka_unit_test(test_71_preempts_rather_than_shrinks),
+        cmocka_unit_test(test_a_claim_keeps_its_flavor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,85 @@ static void test_28_evicted_goes_behind_or_stays_in_front(void **state)
     }
 }
 
+/* Which time orders it: when it was evicted for not being ready, or when it was created. */
+static void test_26_time_of_order(void **state)
+{
+    static const struct {
+        enum admit_evicted evicted;
+        bool by_creation;
+        size_t want; /* its place, of three */
+    } rows[] = {
+        {EVICTED_READY_TIMEOUT, false, 3},
+        {EVICTED_READY_TIMEOUT, true, 1},
+        {EVICTED_PREEMPTED, false, 1},
+        {EVICTED_NOT, false, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct kit kit;
+        struct admit_view view;
+        kit_open(&kit);
+        kit.settings.orders_by_creation = rows[i].by_creation;
+        kit_settings(&kit);
+        kit_queue(&kit, "q", NULL, "one:cpu=0", NULL);
+        struct kit_wl *w = kit_new(&kit, "w", "q", 0, "1*cpu=1");
+        kit.now++;
+        kit_job(&kit, "x", "q", 0, "1*cpu=1");
+        kit.now++;
+        kit_job(&kit, "y", "q", 0, "1*cpu=1");
+        kit.now++;
+        w->facts.evicted = rows[i].evicted;
+        w->facts.evicted_at = kit.now;
+        kit_put(&kit, w);
+        kit_step(&kit);
+        admit_explain(kit.admit, "ns/w", kit.now, &view);
+        assert_int_equal(view.position, rows[i].want);
+        kit_close(&kit);
+    }
+}
+
+/* Where one goes that was tried in vain. In a StrictFIFO queue it holds the others up, unless it is
+ * not in the queue at all; put again it is there once. */
+static void test_53_after_a_try_in_vain(void **state)
+{
+    static const struct {
+        enum admit_strategy strategy;
+        bool is_refused, is_paused;
+        const char *want;
+    } rows[] = {
+        {BEST_EFFORT_FIFO, false, false, "admit small one"},
+        {STRICT_FIFO, false, false, ""},
+        {BEST_EFFORT_FIFO, true, false, "admit small one"},
+        {STRICT_FIFO, true, false, "admit small one"},
+        {BEST_EFFORT_FIFO, false, true, "admit small one"},
+        {STRICT_FIFO, false, true, "admit small one"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct kit kit;
+        struct admit_counts counts;
+        kit_open(&kit);
+        kit_queue(&kit, "q", NULL, "one:cpu=1",
+                  &(struct admit_queue){.strategy = rows[i].strategy});
+        admit_put_local(kit.admit,
+                        &(struct admit_local){.key = "ns/other",
+                                              .queue = "q",
+                                              .is_namespace_refused = rows[i].is_refused},
+                        kit.now);
+        struct kit_wl *large = kit_new(&kit, "large", "other", 1, "1*cpu=2");
+        large->facts.requeue_at = rows[i].is_paused ? kit.now + 60 * SECOND : 0;
+        kit_put(&kit, large);
+        kit_job(&kit, "small", "q", 0, "1*cpu=1");
+        KIT_EXPECT(&kit, rows[i].want);
+        kit_put(&kit, large);
+        kit_put(&kit, large);
+        KIT_EXPECT(&kit, "");
+        admit_queue_counts(kit.admit, "q", &counts);
+        assert_int_equal(counts.pending, rows[i].want[0] ? 1 : 2);
+        kit_close(&kit);
+    }
+}
+
 static void test_preempted_keeps_its_creation_time(void **state)
 {
     struct kit kit;
@@ -396,6 +475,8 @@ int main(void)
         cmocka_unit_test(test_preempted_keeps_its_creation_time),
         cmocka_unit_test(test_equal_times_are_ordered_by_uid),
         cmocka_unit_test(test_07_08_10_11_pause_keeps_out_and_still_counts),
+        cmocka_unit_test(test_26_time_of_order),
+        cmocka_unit_test(test_53_after_a_try_in_vain),
         cmocka_unit_test(test_55_what_is_not_queued),
         cmocka_unit_test(test_58_who_does_not_borrow_goes_first),
         cmocka_unit_test(test_limits_of_borrowing_and_lending),

@@ -433,8 +433,22 @@ static void test_random_histories(void **state)
         run(seed + i, 20);
 }
 
+/* Where two that wait for their victims once swapped flavors at each look: for ever in the plain
+ * model at 130998, with another end than in the engine at 123869. At 150253 a claim made its queue
+ * a borrower, so that another claimed what it holds, and each undid the other. */
+static void test_claims_come_to_rest(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++) {
+        run(130950 + i, 20);
+        run(123820 + i, 20);
+        run(150200 + i, 20);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_histories)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_histories),
+                                       cmocka_unit_test(test_claims_come_to_rest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

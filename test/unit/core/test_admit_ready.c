@@ -182,7 +182,7 @@ static void test_02_13_14_16_17_19_20_22_timers(void **state)
 
 static void test_05_every_deactivation_can_be_undone(void **state)
 {
-    static const enum admit_evicted reasons[] = {EVICTED_INACTIVE, EVICTED_LIMIT};
+    static const enum admit_evicted reasons[] = {EVICTED_INACTIVE, EVICTED_LIMIT, EVICTED_TOO_LONG};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
         struct kit kit;
@@ -566,6 +566,158 @@ static void test_49_50_deactivated_by_its_user(void **state)
     kit_close(&kit);
 }
 
+/* Who counts as ready, and when all are: only then the one that waits is let in. */
+static void test_38_when_all_are_ready(void **state)
+{
+    struct kit kit;
+    (void)state;
+    open_waiting(&kit, "one:cpu=9");
+    kit.settings.blocks = true;
+    kit_settings(&kit);
+    kit_queue(&kit, "p", NULL, "two:cpu=9", NULL);
+    kit_job(&kit, "first", "q", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, "admit first one"); /* nobody is there: all are ready */
+    kit_job(&kit, "w", "p", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, "");
+    kit_ready(&kit, "first", READY_ABSENT);
+    KIT_EXPECT(&kit, "");
+    kit_ready(&kit, "first", READY_WAITS_START);
+    KIT_EXPECT(&kit, "");
+    kit_ready(&kit, "first", READY_YES);
+    KIT_EXPECT(&kit, "admit w two");
+    kit_ready(&kit, "w", READY_YES);
+    kit_ready(&kit, "first", READY_WAITS_RECOVERY);
+    kit_job(&kit, "x", "p", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, ""); /* one of two queues is not */
+    kit_ready(&kit, "first", READY_YES);
+    KIT_EXPECT(&kit, "admit x two");
+    kit_job(&kit, "y", "q", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, "");
+    admit_remove_workload(kit.admit, "ns/x", kit.now); /* the one that is not ready is deleted */
+    KIT_EXPECT(&kit, "admit y one");
+    kit_close(&kit);
+}
+
+/* Nothing sleeps while somebody is waited for: a step ends, others are served, and all of it can be
+ * thrown away at any time. */
+static void test_40_nobody_sleeps_while_blocked(void **state)
+{
+    struct kit kit;
+    (void)state;
+    open_waiting(&kit, "one:cpu=9");
+    kit.settings.blocks = true;
+    kit.settings.scope = SCOPE_QUEUE;
+    kit_settings(&kit);
+    kit_queue(&kit, "p", NULL, "two:cpu=9", NULL);
+    kit_job(&kit, "first", "q", 0, "1*cpu=1");
+    kit.now++;
+    kit_job(&kit, "blocked", "q", 0, "1*cpu=1");
+    kit_job(&kit, "other", "p", 0, "1*cpu=1");
+    KIT_EXPECT(&kit, "admit first one, admit other two");
+    assert_true(admit_deadline(kit.admit) > kit.now);
+    kit_close(&kit);
+}
+
+/* ---- maximumExecutionTimeSeconds ---- */
+
+static struct kit_wl *limited(struct kit *kit, const char *name, time_ms max_run)
+{
+    struct kit_wl *wl = kit_new(kit, name, "q", 0, "1*cpu=1");
+    wl->facts.max_run_ms = max_run;
+    kit_put(kit, wl);
+    return wl;
+}
+
+static void test_execution_time_is_counted_from_admission(void **state)
+{
+    struct kit kit;
+    (void)state;
+    kit_open(&kit); /* needs no waitForPodsReady */
+    kit_queue(&kit, "q", NULL, "one:cpu=1", NULL);
+    kit_job(&kit, "first", "q", 0, "1*cpu=1");
+    limited(&kit, "w", 10 * MINUTE);
+    kit_pass(&kit, 60 * MINUTE); /* waiting costs nothing */
+    KIT_EXPECT(&kit, "admit first one");
+    kit_finish(&kit, "first");
+    KIT_EXPECT(&kit, "admit w one");
+    struct admit_view view;
+    admit_explain(kit.admit, "ns/w", kit.now, &view);
+    assert_int_equal(view.over_at, kit.now + 10 * MINUTE);
+    assert_int_equal(view.evict_at, 0);
+    kit_ready(&kit, "w", READY_YES);
+    kit_pass(&kit, 10 * MINUTE - 1);
+    KIT_EXPECT(&kit, "");
+    kit_pass(&kit, 1);
+    KIT_EXPECT(&kit, "deactivate w too long");
+    admit_explain(kit.admit, "ns/w", kit.now, &view);
+    assert_int_equal(view.state, STATE_INACTIVE);
+    assert_string_equal(view.message, "deactivated: it has run for its maximum execution time");
+    kit_close(&kit);
+}
+
+static void test_execution_time_adds_up_over_evictions(void **state)
+{
+    struct kit kit;
+    (void)state;
+    open_waiting(&kit, "one:cpu=1");
+    kit.settings.recovery_ms = 1 * MINUTE;
+    kit_settings(&kit);
+    struct kit_wl *w = limited(&kit, "w", 10 * MINUTE);
+    KIT_EXPECT(&kit, "admit w one");
+    kit_pass(&kit, 4 * MINUTE);
+    kit_ready(&kit, "w", READY_YES);
+    kit_pass(&kit, 1 * MINUTE);
+    kit_ready(&kit, "w", READY_WAITS_RECOVERY);
+    kit_pass(&kit, 1 * MINUTE);
+    KIT_EXPECT(&kit, "evict w PodsReadyTimeout/WaitForRecovery 1 +60");
+    assert_int_equal(w->facts.past_run_ms, 6 * MINUTE);
+    kit_pass(&kit, 2 * MINUTE);
+    KIT_EXPECT(&kit, "release w BackoffFinished, admit w one");
+    time_ms left = w->facts.admitted_at + 4 * MINUTE - kit.now;
+    kit_pass(&kit, left - 1);
+    KIT_EXPECT(&kit, "");
+    kit_pass(&kit, 1);
+    KIT_EXPECT(&kit, "deactivate w too long");
+    w->facts.is_active = true; /* switched on again it has all of its time */
+    kit_put(&kit, w);
+    KIT_EXPECT(&kit, "release w Reactivated, admit w one");
+    kit_ready(&kit, "w", READY_YES);
+    kit_pass(&kit, 10 * MINUTE - 1);
+    KIT_EXPECT(&kit, "");
+    kit_pass(&kit, 1);
+    KIT_EXPECT(&kit, "deactivate w too long");
+    kit_close(&kit);
+}
+
+/* A row each: it runs out while it leaves, both timers at once, more time is given. */
+static void test_execution_time_and_other_reasons(void **state)
+{
+    struct kit kit;
+    (void)state;
+    open_waiting(&kit, "one:cpu=1");
+    kit.keeps_pods = true;
+    struct kit_wl *w = limited(&kit, "w", 6 * MINUTE);
+    kit_pass(&kit, 5 * MINUTE);
+    KIT_EXPECT(&kit, "admit w one, evict w PodsReadyTimeout/WaitForStart 1 +60");
+    kit_pass(&kit, 2 * MINUTE); /* an eviction is not changed while it leaves */
+    KIT_EXPECT(&kit, "");
+    kit_gone(&kit, "w"); /* it is not let in only to be deactivated */
+    KIT_EXPECT(&kit, "deactivate w too long");
+    w->facts.is_active = true;
+    w->facts.is_held = true;
+    w->facts.held_by = EVICTED_TOO_LONG;
+    w->facts.max_run_ms = 5 * MINUTE; /* and both at once: getting ready comes first */
+    kit_put(&kit, w);
+    KIT_EXPECT(&kit, "release w Reactivated, admit w one");
+    kit_pass(&kit, 5 * MINUTE);
+    KIT_EXPECT(&kit, "evict w PodsReadyTimeout/WaitForStart 1 +60");
+    w->facts.max_run_ms = 20 * MINUTE;
+    kit_gone(&kit, "w");
+    kit_pass(&kit, 2 * MINUTE);
+    KIT_EXPECT(&kit, "release w BackoffFinished, admit w one");
+    kit_close(&kit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +742,11 @@ int main(void)
         cmocka_unit_test(test_a_preemptor_takes_a_flavor_after_its_pause),
         cmocka_unit_test(test_limit_by_time),
         cmocka_unit_test(test_49_50_deactivated_by_its_user),
+        cmocka_unit_test(test_38_when_all_are_ready),
+        cmocka_unit_test(test_40_nobody_sleeps_while_blocked),
+        cmocka_unit_test(test_execution_time_is_counted_from_admission),
+        cmocka_unit_test(test_execution_time_adds_up_over_evictions),
+        cmocka_unit_test(test_execution_time_and_other_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

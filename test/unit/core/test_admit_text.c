@@ -16,7 +16,7 @@ static void test_reasons_are_read_as_they_are_written(void **state)
     assert_int_equal(admit_evicted_of(NULL), EVICTED_OTHER);
 }
 
-static void test_pods_ready_has_old_and_new_names(void **state)
+static void test_16_pods_ready_has_old_and_new_names(void **state)
 {
     static const struct {
         const char *status, *reason;
@@ -41,7 +41,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reasons_are_read_as_they_are_written),
-        cmocka_unit_test(test_pods_ready_has_old_and_new_names),
+        cmocka_unit_test(test_16_pods_ready_has_old_and_new_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

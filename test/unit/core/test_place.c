@@ -46,7 +46,7 @@ static struct place_refusal refusal(struct place *place, const char *name, int32
 
 /* ---- what each predicate says ---- */
 
-static void test_filters(void **state)
+static void test_10_11_68_filters(void **state)
 {
     (void)state;
     struct place *place = pool(&EVEN, 3);
@@ -96,7 +96,7 @@ static void add_used(void *arg, const struct place_pod_view *pod)
 }
 
 /* Reserved on a pod without a status counts; reserved for a vpod that is not there takes room. */
-static void test_state(void **state)
+static void test_13_14_state(void **state)
 {
     (void)state;
     struct place *place = pool(&PLAIN, 5);
@@ -119,6 +119,31 @@ static void test_state(void **state)
     place_free(place);
 }
 
+/* A pod without a node takes nothing and keeps what it has; nodes that are lost, and pods that
+ * have nothing, do not count for what is last or how many zones there are. */
+static void test_16_17_19_20_state(void **state)
+{
+    (void)state;
+    struct place *place = pool(&PLAIN, 4);
+    int64_t room[8] = {0};
+    static const int64_t WANTED[] = {8, 5, 5, 10};
+    place_set_pod(place, 0, NULL, false);
+    set(place, "v0", 6, (const struct place_at[]){{0, 1}, {2, 5}}, 2);
+    set(place, "v1", 2, (const struct place_at[]){{1, 2}}, 1);
+    set(place, "v2", 4, (const struct place_at[]){{1, 3}, {0, 1}}, 2);
+    place_each_pod(place, add_used, room);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(room[i], WANTED[i]);
+    assert_int_equal(refusal(place, "v0", 0).reason, PLACE_UNBOUND);
+    assert_int_equal(refusal(place, "v0", 1).reason, PLACE_TAKES);
+    assert_int_equal(place_last_used(place), 2);
+    place_set_node(place, "n1", NULL, PLACE_NODE_OK);
+    place_set_node(place, "n2", "z2", PLACE_NODE_UNREACHABLE);
+    assert_int_equal(place_nodes(place), 3);
+    assert_int_equal(place_zones(place), 2); /* z0, of n0 and n3, and that of n1 */
+    place_free(place);
+}
+
 static int32_t on(struct place *place, int32_t ordinal)
 {
     struct place_list list = {0};
@@ -131,7 +156,7 @@ static int32_t on(struct place *place, int32_t ordinal)
 }
 
 /* An answer counts until the status says the same, or the write is known to have failed. */
-static void test_reserve(void **state)
+static void test_73_reserve(void **state)
 {
     (void)state;
     struct place *place = pool(&PLAIN, 2);
@@ -207,12 +232,50 @@ static void test_bind(void **state)
     bind_free(bind);
 }
 
+/* Two deciders gave pod 0 away twice: 8 of a, then 7 of b, and it takes 10. */
+static void test_the_last_one_moves_off_a_crowded_pod(void **state)
+{
+    (void)state;
+    struct place *place = pool(&PLAIN, 2);
+    struct place_result result = {0};
+    set(place, "a", 8, (const struct place_at[]){{0, 8}}, 1);
+    assert_int_equal(place_surplus(place), 0);
+    assert_null(place_crowder(place));
+    set(place, "b", 7, (const struct place_at[]){{0, 7}}, 1);
+    assert_int_equal(place_surplus(place), 5);
+    assert_string_equal(place_crowder(place), "b");
+    set(place, "c", 6, (const struct place_at[]){{1, 6}}, 1); /* no room for five */
+    assert_true(place_relieve(place, "b", &result));
+    assert_false(result.is_changed);
+    assert_int_equal(place_surplus(place), 5);
+    place_result_done(&result);
+    result = (struct place_result){0};
+    set(place, "c", 5, (const struct place_at[]){{1, 5}}, 1);
+    assert_true(place_relieve(place, "b", &result));
+    assert_int_equal(result.placed, 7);
+    assert_int_equal(result.placements.at.len, 2);
+    assert_int_equal(result.placements.at.items[0].vreplicas, 2);
+    assert_int_equal(result.placements.at.items[1].vreplicas, 5);
+    assert_int_equal(place_surplus(place), 0);
+    assert_null(place_crowder(place));
+    place_set_capacity(place, 9); /* both pods are full: one each is too much, b came last */
+    assert_int_equal(place_surplus(place), 2);
+    assert_string_equal(place_crowder(place), "b");
+    assert_false(place_relieve(place, "nobody", &result));
+    place_result_done(&result);
+    place_free(place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filters), cmocka_unit_test(test_pods_that_get_nothing),
-        cmocka_unit_test(test_state),   cmocka_unit_test(test_reserve),
+        cmocka_unit_test(test_10_11_68_filters),
+        cmocka_unit_test(test_pods_that_get_nothing),
+        cmocka_unit_test(test_13_14_state),
+        cmocka_unit_test(test_73_reserve),
+        cmocka_unit_test(test_16_17_19_20_state),
         cmocka_unit_test(test_bind),
+        cmocka_unit_test(test_the_last_one_moves_off_a_crowded_pod),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,8 +345,13 @@ static void check_pending(struct world *w)
         int64_t left = w->wish[v].vreplicas - total(w, v);
         pending += left > 0 ? left : 0;
     }
-    for (int p = 0; p < PODS_MOST; p++)
+    int64_t surplus = 0;
+    for (int p = 0; p < PODS_MOST; p++) {
         last = used(w, p) > 0 ? p : last;
+        surplus += used(w, p) > w->capacity ? used(w, p) - w->capacity : 0;
+    }
+    CHECK(w, place_surplus(w->place) == surplus);
+    CHECK(w, (place_crowder(w->place) != NULL) == (surplus > 0));
     CHECK(w, place_pending(w->place) == pending);
     CHECK(w, place_last_used(w->place) == last);
 }

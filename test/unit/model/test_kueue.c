@@ -16,6 +16,11 @@
 #define WL(spec, status) WL_FULL("", spec, status)
 #define RESERVED "'conditions':[{'type':'QuotaReserved','status':'True','reason':'r'}]"
 
+#define JOB_WITH(seconds)                                                                          \
+    "{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'j','labels':{'kueue.x-k8s.io/"      \
+    "queue-name':'lq','kueue.x-k8s.io/max-exec-time-seconds':'" seconds "'}},'spec':{'template':{" \
+    "'spec':{'restartPolicy':'Never','containers':[{'name':'c','image':'i'}]}}}}"
+
 struct row {
     const char *label;
     const struct kind *kind;
@@ -45,6 +50,13 @@ static void test_refusals(void **state)
 {
     static const struct row ROWS[] = {
         {"plain", &KIND_CLUSTERQUEUE, NULL, CQ(SIMPLE), NULL},
+        {"an execution time", &KIND_JOB, NULL, JOB_WITH("1"), NULL},
+        {"an execution time that is none", &KIND_JOB, NULL, JOB_WITH("10m"),
+         "metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]: Invalid value: \"10m\": should be "
+         "a number of seconds between 1 and 2147483647"},
+        {"no execution time at all", &KIND_JOB, NULL, JOB_WITH("0"),
+         "metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]: Invalid value: \"0\": should be a "
+         "number of seconds between 1 and 2147483647"},
         {"borrowingLimit needs a cohort", &KIND_CLUSTERQUEUE, NULL,
          CQ("'resourceGroups':[" GROUP("'cpu'", FLAVOR("a", CPU(",'borrowingLimit':1"))) "]"),
          "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit: Invalid value: 1: must be "
