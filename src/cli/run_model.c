@@ -373,6 +373,11 @@ static const struct group_kind *group_kind(const struct kind *kind)
     return NULL;
 }
 
+static bool is_endless(const struct run_group *group)
+{
+    return group_kind(group->kind)->judge == judge_endless;
+}
+
 bool run_model_is_group(const struct kind *kind)
 {
     return group_kind(kind) != NULL;
@@ -639,7 +644,7 @@ void run_model_judge(const struct run_model *model, struct run_verdict *ret_verd
         verdict.succeeded += group->outcome == RUN_SUCCEEDED;
         verdict.failed += group->outcome == RUN_LOST || group->outcome == RUN_GONE;
         verdict.ready += run_group_is_ready(group);
-        verdict.endless += group->kind == &KIND_STATEFULSET && group->outcome == RUN_GOES_ON;
+        verdict.endless += is_endless(group) && group->outcome == RUN_GOES_ON;
         if (group->ready_at < 0 || verdict.ready_at < 0)
             verdict.ready_at = -1;
         else if (group->ready_at > verdict.ready_at)
