@@ -257,7 +257,7 @@ def and_with_one_command(w):
                  line.endswith("as without any death") and "NOT" not in line]
         equal(len(right), 1, f"results of {gang}")
     text = "\n".join(line for line in out if " step " not in line)
-    matches(text, r"^2 succeeded, 0 failed, 1 stopped; all ready after .*; 1 restart; took ")
+    matches(text, r"^2 succeeded, 0 failed, 3 stopped; all ready after .*; 1 restart; took ")
 
 
 @contextlib.contextmanager
