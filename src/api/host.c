@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WINDOW_CHANGES 16384
@@ -160,6 +161,21 @@ static void more_metrics(void *arg, struct str *out)
 
 /* ---- starting ---- */
 
+/* Somebody may have been generous with the rights of what earlier runs left here. */
+static void close_secrets(const struct host *host)
+{
+    static const char *const NAMES[] = {"muster.db", "token.key", "pki/ca.key", "access.log"};
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        scoped_free char *path = mem_printf("%s/%s", host->data, NAMES[i]);
+        struct stat st;
+        if (stat(path, &st) < 0 || (st.st_mode & 077) == 0)
+            continue;
+        log_warn("host.secret_was_open file=%s mode=%03o", path, (unsigned)st.st_mode & 0777);
+        if (chmod(path, 0600) < 0)
+            log_warn("host.secret_stays_open file=%s errno=%d", path, errno);
+    }
+}
+
 /* Before anybody is served, the namespaces that are always there are there, durably. Waiting is
  * fine: nobody else is waiting yet. */
 static int make_namespaces(struct host *host, struct err *err)
@@ -239,8 +255,10 @@ static int start_api(struct host *host, const struct log_source *logs, struct er
     r = api_new(&api, &host->api, err);
     if (r < 0)
         return r;
-    struct http_server_options http = {
-        .on_request = api_on_request, .on_done = api_on_done, .arg = host->api};
+    struct http_server_options http = {.may_send = api_may_send,
+                                       .on_request = api_on_request,
+                                       .on_done = api_on_done,
+                                       .arg = host->api};
     return http_server_new(host->loop, &http, &host->http, err);
 }
 
@@ -324,6 +342,7 @@ int host_start(struct loop *loop, const struct host_options *options, struct hos
         return r;
     struct host *host = host_new(loop, options->data);
     host->world.configuration = options->configuration;
+    close_secrets(host);
     r = open_store(host, options, err);
     if (r == 0 && options->guest != NULL) {
         host->guest = options->guest;
