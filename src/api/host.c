@@ -36,6 +36,7 @@ struct host {
     struct disk *disk;
     struct loop_io *disk_io;
     struct store *store;
+    bool is_troubled; /* the disk takes no writes, and the log says so */
     struct loop_task flush;
     struct manager *manager;
     struct loop_timer wake;
@@ -74,17 +75,31 @@ static void host_flush(void *arg)
     embedded_flush(host->store);
 }
 
+static const char *host_trouble(void *arg)
+{
+    struct host *host = arg;
+    return embedded_stats(host->store).trouble;
+}
+
+/* Clients are told with each refusal; whoever looks after the machine reads the log. */
+static void tell_trouble(struct host *host)
+{
+    const char *trouble = host_trouble(host);
+    if ((trouble != NULL) == host->is_troubled)
+        return;
+    host->is_troubled = trouble != NULL;
+    if (trouble)
+        log_error("store.refuses_writes why=\"%s\"", trouble);
+    else
+        log_info("store.takes_writes_again");
+}
+
 static void disk_ready(void *arg, uint32_t events)
 {
     struct host *host = arg;
     (void)events;
     sqlite_disk_dispatch(host->disk);
-}
-
-static const char *host_trouble(void *arg)
-{
-    struct host *host = arg;
-    return embedded_stats(host->store).trouble;
+    tell_trouble(host);
 }
 
 /* ---- the controllers' world ---- */
