@@ -277,7 +277,8 @@ def thousands_that_send_a_byte_a_second(world):
     count = slow_count()
     world.api.close()  # an idle one would have to give up its place
     hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"r" * 500
-    with bounded_memory(world, (count * 24 << 10) + 32 * MEGABYTE), Bystander(world):
+    # A handshake under way has buffers for two whole records.
+    with bounded_memory(world, (count * 48 << 10) + 32 * MEGABYTE), Bystander(world):
         drips = [Drip(world, "unix", count // 2, b"GET /version HTTP/1.1\r\nHost: " + b"x" * 1000),
                  Drip(world, "tcp", count - count // 2, hello)]
         with contextlib.ExitStack() as stack:
