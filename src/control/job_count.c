@@ -155,7 +155,10 @@ static void count_failure(struct look *look, struct member *member)
     if (!has_room(look))
         return;
     vec_push(&look->failed, member->uid);
-    note_end(look, member, true);
+    /* Who was told to go has not failed: a drained node must not make the others wait, the longer
+     * the more pods were on it. */
+    if (pod->meta.deleted == 0)
+        note_end(look, member, true);
     look->is_dirty = true;
 }
 

@@ -534,7 +534,7 @@ static void test_replaced_while_terminating(void **state)
     (void)state;
     struct sim *sim = open_job_as("j", "", PLACED);
     delete_pod(sim, running(sim, -1), -1);
-    stage_run(sim, 10 * SECOND); /* it counts as a failure at once, hence the pause */
+    stage_run(sim, SECOND); /* it counts as a failure at once, but is none to pause after */
     expect(sim, "1/0/1 0/1");
     confirm_all(sim);
     expect(sim, "1/0/0 0/1");
@@ -549,7 +549,7 @@ static void test_replaced_when_failed(void **state)
     stage_run(sim, MINUTE);
     expect(sim, "0/0/1 0/0");
     confirm_all(sim);
-    stage_run(sim, 10 * SECOND);
+    stage_run(sim, SECOND);
     expect(sim, "1/0/0 0/1");
     assert_int_equal(pods(sim), 1);
     sim_free(sim);
