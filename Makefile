@@ -11,6 +11,7 @@ prefix ?= /usr/local
 FUZZ_SECONDS ?= 120
 ARGS ?= examples/training.yaml
 CHAOS ?= 200 600
+SOAK ?= 30 8
 SAN = -Db_sanitize=address,undefined
 
 # What is checked daily is strict; a user's release build is not, for the sake of newer compilers.
@@ -26,7 +27,7 @@ BUILDS = build build-san build-tsan build-cov build-clang build-fuzz
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all run test chaos bench fuzz lint install coverage tsan model model-mutants docs format clean help FORCE
+.PHONY: all run test chaos soak bench fuzz lint install coverage tsan model model-mutants docs format clean help FORCE
 
 all: build@compile  ## build the release into build/
 	@:
@@ -39,6 +40,9 @@ test: test@setup build@compile build-san@compile  ## run all tests under ASan an
 
 chaos: test@setup build@compile  ## kill workers, agents, connections and the server (CHAOS="200 600": members, seconds)
 	MUSTER=build/muster MUSTER_TEST_LIMIT=300 MUSTER_CHAOS="$(CHAOS)" python3 test/e2e/test_chaos.py
+
+soak: test@setup build@compile  ## hours of gangs, kills and drains; nothing may grow (SOAK="30 8": minutes, members)
+	MUSTER=build/muster MUSTER_RELEASE=build MUSTER_SOAK="$(SOAK)" python3 test/e2e/test_soak.py
 
 bench: bench@setup build@compile  ## run the benchmarks on the release build (BENCH="server spawn start")
 	scripts/bench build $(BENCH)

@@ -29,5 +29,6 @@ int api_new(const struct api_options *options, struct api **ret_api, struct err 
 void api_free(struct api *api);        /* after the http_server, so that no stream is left */
 void api_end_streams(struct api *api); /* tells watchers goodbye */
 
+bool api_may_send(void *api, const struct http_exchange *x); /* is it anybody we know */
 void api_on_request(void *api, struct http_exchange *x);
 void api_on_done(void *api, const struct http_done *done);

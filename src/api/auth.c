@@ -13,24 +13,23 @@
 
 /* ---- who ---- */
 
-static bool identify_peer(struct call *call)
+static bool identify_peer(const struct http_peer *peer, struct identity *who)
 {
-    const struct http_peer *peer = &call->req->peer;
     if (!peer->is_unix || (peer->uid != 0 && peer->uid != geteuid()))
         return false;
-    call->who.role = ROLE_ADMIN;
-    (void)snprintf(call->who.name, sizeof(call->who.name), "local:%u", (unsigned)peer->uid);
+    who->role = ROLE_ADMIN;
+    (void)snprintf(who->name, sizeof(who->name), "local:%u", (unsigned)peer->uid);
     return true;
 }
 
-bool auth_identify(struct call *call)
+bool auth_identify(const struct api *api, const struct http_exchange *x, struct identity *who)
 {
-    const char *header = http_header(call->x, "authorization");
+    const char *header = http_header(x, "authorization");
     if (header == NULL)
-        return identify_peer(call);
+        return identify_peer(&http_request_of(x)->peer, who);
     if (strncasecmp(header, "Bearer ", 7) != 0)
         return false;
-    return token_check(call->api->options.key, header + 7, loop_wall(call->api->loop), &call->who);
+    return token_check(api->options.key, header + 7, loop_wall(api->loop), who);
 }
 
 /* ---- what ---- */

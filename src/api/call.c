@@ -323,6 +323,12 @@ static void dispatch(struct call *call)
         misc_answer(call);
 }
 
+bool api_may_send(void *arg, const struct http_exchange *x)
+{
+    struct identity who;
+    return auth_identify(arg, x, &who);
+}
+
 void api_on_request(void *arg, struct http_exchange *x)
 {
     struct call *call = mem_zalloc(sizeof(*call));
@@ -336,7 +342,7 @@ void api_on_request(void *arg, struct http_exchange *x)
         call_refuse(call, &status);
         return;
     }
-    bool known = auth_identify(call);
+    bool known = auth_identify(call->api, x, &call->who);
     http_tag(x, known ? call->who.name : "");
     if (!known && !is_health(call)) {
         status_set(&status, 401, "Unauthorized", "Unauthorized");

@@ -95,7 +95,7 @@ void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures *
 
 /* May this identity do this? False: *status says why not. Rights that depend on what a write
  * changes are asked for again by change_admit(). */
-bool auth_identify(struct call *call);
+bool auth_identify(const struct api *api, const struct http_exchange *x, struct identity *who);
 bool auth_allows(const struct call *call, struct status *status);
 write_admit_fn auth_admit; /* arg: struct identity * */
 

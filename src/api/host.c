@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WINDOW_CHANGES 16384
@@ -35,6 +36,7 @@ struct host {
     struct disk *disk;
     struct loop_io *disk_io;
     struct store *store;
+    bool is_troubled; /* the disk takes no writes, and the log says so */
     struct loop_task flush;
     struct manager *manager;
     struct loop_timer wake;
@@ -73,17 +75,31 @@ static void host_flush(void *arg)
     embedded_flush(host->store);
 }
 
+static const char *host_trouble(void *arg)
+{
+    struct host *host = arg;
+    return embedded_stats(host->store).trouble;
+}
+
+/* Clients are told with each refusal; whoever looks after the machine reads the log. */
+static void tell_trouble(struct host *host)
+{
+    const char *trouble = host_trouble(host);
+    if ((trouble != NULL) == host->is_troubled)
+        return;
+    host->is_troubled = trouble != NULL;
+    if (trouble)
+        log_error("store.refuses_writes why=\"%s\"", trouble);
+    else
+        log_info("store.takes_writes_again");
+}
+
 static void disk_ready(void *arg, uint32_t events)
 {
     struct host *host = arg;
     (void)events;
     sqlite_disk_dispatch(host->disk);
-}
-
-static const char *host_trouble(void *arg)
-{
-    struct host *host = arg;
-    return embedded_stats(host->store).trouble;
+    tell_trouble(host);
 }
 
 /* ---- the controllers' world ---- */
@@ -159,6 +175,21 @@ static void more_metrics(void *arg, struct str *out)
 }
 
 /* ---- starting ---- */
+
+/* Somebody may have been generous with the rights of what earlier runs left here. */
+static void close_secrets(const struct host *host)
+{
+    static const char *const NAMES[] = {"muster.db", "token.key", "pki/ca.key", "access.log"};
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        scoped_free char *path = mem_printf("%s/%s", host->data, NAMES[i]);
+        struct stat st;
+        if (stat(path, &st) < 0 || (st.st_mode & 077) == 0)
+            continue;
+        log_warn("host.secret_was_open file=%s mode=%03o", path, (unsigned)st.st_mode & 0777);
+        if (chmod(path, 0600) < 0)
+            log_warn("host.secret_stays_open file=%s errno=%d", path, errno);
+    }
+}
 
 /* Before anybody is served, the namespaces that are always there are there, durably. Waiting is
  * fine: nobody else is waiting yet. */
@@ -239,8 +270,10 @@ static int start_api(struct host *host, const struct log_source *logs, struct er
     r = api_new(&api, &host->api, err);
     if (r < 0)
         return r;
-    struct http_server_options http = {
-        .on_request = api_on_request, .on_done = api_on_done, .arg = host->api};
+    struct http_server_options http = {.may_send = api_may_send,
+                                       .on_request = api_on_request,
+                                       .on_done = api_on_done,
+                                       .arg = host->api};
     return http_server_new(host->loop, &http, &host->http, err);
 }
 
@@ -324,6 +357,7 @@ int host_start(struct loop *loop, const struct host_options *options, struct hos
         return r;
     struct host *host = host_new(loop, options->data);
     host->world.configuration = options->configuration;
+    close_secrets(host);
     r = open_store(host, options, err);
     if (r == 0 && options->guest != NULL) {
         host->guest = options->guest;

@@ -5,6 +5,14 @@
 #include <stdint.h>
 #include <yyjson.h>
 
+/* The library's own adds to a null pointer when there is no object, or nothing in it. */
+#undef yyjson_obj_foreach
+#define yyjson_obj_foreach(obj, idx, max, key, val)                                                \
+    for ((idx) = 0, (max) = yyjson_obj_size(obj),                                                  \
+        (key) = (max) > 0 ? unsafe_yyjson_get_first(obj) : NULL,                                   \
+        (val) = (max) > 0 ? (key) + 1 : NULL;                                                      \
+         (idx) < (max); (idx)++, (key) = unsafe_yyjson_get_next(val), (val) = (key) + 1)
+
 /* What yyjson leaves to its users: a limit on depth (its comparison and merge-patch recurse), a
  * check for duplicate keys, positions in errors; and short hands for reaching into documents.
  * Written documents are yyjson_mut_doc, views that are only read are yyjson_doc. */

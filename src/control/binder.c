@@ -216,12 +216,21 @@ static void map_pod(struct control *control, const struct change *change)
         control_add(control, guest->key);
 }
 
+static void map_job(struct control *control, const struct change *change)
+{
+    struct guest *waiting = binder_gang_job(control_state(control), change);
+    if (waiting != NULL)
+        control_add(control, waiting->key);
+}
+
 static void binder_map(struct control *control, const struct change *change)
 {
     if (change->obj->kind == &KIND_NODE)
         map_node(control, change);
     else if (change->obj->kind == &KIND_POD)
         map_pod(control, change);
+    else if (change->obj->kind == &KIND_JOB)
+        map_job(control, change);
 }
 
 /* ---- what follows ---- */
@@ -338,7 +347,7 @@ static bool retry_gang(void *arg, const char *name, void *value)
         {
             control_add(retry->control, guest->key);
         }
-    } else if (binder_gang_is_due(retry->binder, gang)) {
+    } else if (binder_gang_is_due(retry->binder, control_world(retry->control)->cache, gang)) {
         control_add(retry->control, TAILQ_FIRST(&gang->waiting)->key);
     }
     return true;
@@ -380,7 +389,7 @@ static void say_incomplete(struct control *control, const struct gang *gang,
     if (guest != TAILQ_FIRST(&gang->waiting))
         return;
     str_addf(&text, "gang %s has %zu of its %" PRId64 " members: waiting for the others",
-             gang->name, gang->n_waiting, gang->size);
+             gang->name, gang->n_waiting, gang->size - gang->n_done);
     say_unschedulable(control, guest->pod, str_text(&text));
 }
 
@@ -404,11 +413,12 @@ static void look_as_gang(struct control *control, struct guest *guest)
 {
     struct binder *binder = control_state(control);
     struct gang *gang = guest->gang;
+    struct cache *cache = control_world(control)->cache;
     struct guest_vec members = {0};
     binder_gang_wait(binder, guest);
-    if ((int64_t)gang->n_waiting < gang->size) {
+    if ((int64_t)gang->n_waiting < binder_gang_wants(cache, gang)) {
         say_incomplete(control, gang, guest);
-    } else if (binder_gang_is_due(binder, gang) && binder_gang_try(binder, gang, &members)) {
+    } else if (binder_gang_is_due(binder, cache, gang) && binder_gang_try(binder, gang, &members)) {
         gang->is_told = false;
         for (size_t i = 0; i < members.of.len; i++) {
             if (members.of.items[i] != guest) /* each is written under its own key */

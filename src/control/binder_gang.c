@@ -3,7 +3,8 @@
  *   1. annotations muster.dev/gang (a name) and muster.dev/gang-size;
  *   2. label kueue.x-k8s.io/pod-group-name, annotation kueue.x-k8s.io/pod-group-total-count;
  *   3. the pods of a JobSet, unless it starts its jobs one after the other: those would never be
- *      there together.
+ *      there together. Members that have succeeded are not waited for; their Jobs know them, as
+ *      their pods may be gone.
  * Once a member has a node, the others are bound as they come: they replace members that ended. */
 #include "base/mem.h"
 #include "control/binder_internal.h"
@@ -51,8 +52,29 @@ static int64_t jobset_size(const struct obj *set)
     return sum;
 }
 
-static int64_t find_gang(struct cache *cache, const struct obj *pod, const char **ret_name)
+/* Of the pods that the Job had at first, those that it will not make again. */
+static int64_t done_of(const struct obj *job)
 {
+    int64_t parallelism = json_int_at(job->root, "spec.parallelism", 1);
+    int64_t completions = json_int_at(job->root, "spec.completions", parallelism);
+    int64_t all = completions < parallelism ? completions : parallelism;
+    int64_t left = completions - json_int_at(job->root, "status.succeeded", 0);
+    return left < 0 ? all : left < all ? all - left : 0;
+}
+
+static int64_t count_done(struct cache *cache, const char *set)
+{
+    int64_t sum = 0;
+    struct obj *one = cache_owned_first(cache, set);
+    for (; one != NULL; one = cache_owned_next(cache, set, one))
+        sum += one->kind == &KIND_JOB ? done_of(one) : 0;
+    return sum;
+}
+
+static int64_t find_gang(struct cache *cache, const struct obj *pod, const char **ret_name,
+                         const struct obj **ret_set)
+{
+    *ret_set = NULL;
     *ret_name = note_of(pod, "muster.dev/gang");
     if (*ret_name != NULL)
         return number_of(note_of(pod, "muster.dev/gang-size"));
@@ -62,13 +84,24 @@ static int64_t find_gang(struct cache *cache, const struct obj *pod, const char 
     *ret_name = label_of(pod, "jobset.sigs.k8s.io/jobset-name");
     const struct obj *set =
         *ret_name != NULL ? cache_get(cache, &KIND_JOBSET, obj_namespace(pod), *ret_name) : NULL;
+    *ret_set = set;
     return set != NULL ? jobset_size(set) : 0;
+}
+
+static void follow_set(struct gang *gang, const struct obj *set)
+{
+    if (set == NULL || str_eq(gang->set, set->meta.uid))
+        return;
+    mem_free(gang->set);
+    gang->set = mem_strdup(set->meta.uid);
+    gang->is_outdated = true;
 }
 
 void binder_gang_join(struct binder *binder, struct cache *cache, struct guest *guest)
 {
     const char *name;
-    int64_t size = find_gang(cache, guest->pod, &name);
+    const struct obj *set;
+    int64_t size = find_gang(cache, guest->pod, &name, &set);
     if (guest->gang != NULL || name == NULL || size <= 1)
         return;
     scoped_free char *key = mem_printf("%s/%s", obj_namespace(guest->pod), name);
@@ -80,6 +113,7 @@ void binder_gang_join(struct binder *binder, struct cache *cache, struct guest *
         (void)map_put(binder->gangs, key, gang);
     }
     gang->size = size;
+    follow_set(gang, set);
     gang->n_members++;
     guest->gang = gang;
     if (guest->room != NULL)
@@ -99,6 +133,7 @@ void binder_gang_leave(struct binder *binder, struct guest *guest)
     (void)map_del(binder->gangs, gang->name);
     str_done(&gang->why);
     mem_free(gang->name);
+    mem_free(gang->set);
     mem_free(gang);
 }
 
@@ -123,9 +158,33 @@ void binder_gang_stop_waiting(struct binder *binder, struct guest *guest)
     TAILQ_REMOVE(&guest->gang->waiting, guest, siblings);
 }
 
-bool binder_gang_is_due(const struct binder *binder, const struct gang *gang)
+struct guest *binder_gang_job(struct binder *binder, const struct change *change)
 {
-    return (int64_t)gang->n_waiting >= gang->size && gang->tried_at != binder->version;
+    const struct obj *job = change->obj;
+    const char *name = label_of(job, "jobset.sigs.k8s.io/jobset-name");
+    bool is_gone = change->type == CHANGE_DELETED;
+    if (name == NULL || (is_gone ? 0 : done_of(job)) == (change->old ? done_of(change->old) : 0))
+        return NULL;
+    scoped_free char *key = mem_printf("%s/%s", obj_namespace(job), name);
+    struct gang *gang = map_get(binder->gangs, key);
+    if (gang == NULL || gang->set == NULL)
+        return NULL;
+    gang->is_outdated = true;
+    return TAILQ_FIRST(&gang->waiting);
+}
+
+int64_t binder_gang_wants(struct cache *cache, struct gang *gang)
+{
+    if (gang->is_outdated)
+        gang->n_done = count_done(cache, gang->set);
+    gang->is_outdated = false;
+    return gang->size - gang->n_done;
+}
+
+bool binder_gang_is_due(const struct binder *binder, struct cache *cache, struct gang *gang)
+{
+    return gang->n_waiting > 0 && gang->tried_at != binder->version &&
+           (int64_t)gang->n_waiting >= binder_gang_wants(cache, gang);
 }
 
 /* ---- room for all ---- */

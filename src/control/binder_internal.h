@@ -88,7 +88,10 @@ struct pod_class {
 
 struct gang {
     char *name;
+    char *set; /* UID of the JobSet whose pods it has, or NULL */
     int64_t size;
+    int64_t n_done;   /* of a JobSet: members that have succeeded and do not come back */
+    bool is_outdated; /* n_done is to be counted again */
     size_t n_members, n_waiting, n_placed;
     struct guest_list waiting;
     uint64_t tried_at; /* version at which it did not fit */
@@ -164,7 +167,11 @@ void binder_gang_join(struct binder *binder, struct cache *cache, struct guest *
 void binder_gang_leave(struct binder *binder, struct guest *guest);
 void binder_gang_wait(struct binder *binder, struct guest *guest);
 void binder_gang_stop_waiting(struct binder *binder, struct guest *guest);
-bool binder_gang_is_due(const struct binder *binder, const struct gang *gang);
+/* A Job has changed: does it leave a gang that waits with fewer to wait for? The first that waits,
+ * or NULL. */
+struct guest *binder_gang_job(struct binder *binder, const struct change *change);
+int64_t binder_gang_wants(struct cache *cache, struct gang *gang); /* members that are to come */
+bool binder_gang_is_due(const struct binder *binder, struct cache *cache, struct gang *gang);
 /* Room for all that wait, who are promised it, or for none: then gang->why tells why. */
 struct guest_vec {
     VEC(struct guest *) of;

@@ -79,14 +79,18 @@ static const struct type TYPE_POD_CLAIM = {
     .check = pod_claim_check,
 };
 
+/* Each change of one container writes the status of all: what one pod may cost must have an end. */
+#define CONTAINERS_MAX 1000
+
 // clang-format off
 static const struct field POD_SPEC_FIELDS[] = {
     /* what runs */
-    {"initContainers", F_OBJECT, LIST, MERGE, .of = &TYPE_CONTAINER, .merge_key = "name", .pb = 20,
+    {"initContainers", F_OBJECT, LIST, MERGE | RANGE, .max = CONTAINERS_MAX, .of = &TYPE_CONTAINER,
+     .merge_key = "name", .pb = 20,
      .doc = "Run one after the other, each to its end, before the containers start. "
             "With restartPolicy Always they are sidecars and stay."},
-    {"containers", F_OBJECT, LIST, REQUIRED | NON_EMPTY | MERGE, .of = &TYPE_CONTAINER,
-     .merge_key = "name", .pb = 2,
+    {"containers", F_OBJECT, LIST, REQUIRED | NON_EMPTY | MERGE | RANGE, .min = 1,
+     .max = CONTAINERS_MAX, .of = &TYPE_CONTAINER, .merge_key = "name", .pb = 2,
      .doc = "The programs of the pod; at least one."},
     {"ephemeralContainers", F_OBJECT, LIST, MERGE, .of = &TYPE_EPHEMERAL_CONTAINER,
      .merge_key = "name", .pb = 34,

@@ -17,7 +17,8 @@ struct http_exchange; /* one request and its answer */
 struct http_limits {         /* zero means the default in brackets */
     size_t header_bytes_max; /* request line and headers [32 KiB]: 431 */
     size_t body_bytes_max;   /* [3 MiB]: 413 */
-    size_t connections_max;  /* [10000]; a further one is refused with 503 and closed */
+    size_t connections_max;  /* [10000, less with few descriptors]; a further one takes the place
+                              * of who has asked for nothing longest, or is refused with 503 */
     size_t stream_bytes_max; /* queued for one slow reader [4 MiB] */
     time_ms handshake_ms;    /* [10 s] */
     time_ms header_ms;       /* first byte to end of headers [10 s]: 408 */
@@ -51,6 +52,9 @@ struct http_done { /* how a request ended */
 
 struct http_server_options {
     struct http_limits limits;
+    /* Asked when the head of a request with a body is there: false refuses the body with 401, so
+     * that nobody unknown makes us keep one. NULL: everybody may. */
+    bool (*may_send)(void *arg, const struct http_exchange *x);
     /* Called once the whole request is there. Must answer now or later, exactly once. */
     void (*on_request)(void *arg, struct http_exchange *x);
     /* Called when the answer is complete or the client has gone: for access log and metrics.

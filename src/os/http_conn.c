@@ -22,7 +22,9 @@
  *     that we do not read, and TCP holds the client back.
  *  4. The end of the client's stream means that it has gone, unless the answer is already on its
  *     way: a closed socket and a half-closed one look the same from here.
- *  5. A connection which we end lingers: closing a socket with unread input sends a reset that may
+ *  5. Who has sent no whole head of a request yet, or none since his last answer, waits in a list;
+ *     when all places are taken, the one that has waited longest gives up his to a new one.
+ *  6. A connection which we end lingers: closing a socket with unread input sends a reset that may
  *     overtake the answer. */
 
 #define LINGER_MS 2000
@@ -61,12 +63,35 @@ void http_conn_defer(struct http_conn *conn)
     loop_defer(conn->server->loop, &conn->task);
 }
 
+static void wait_end(struct http_conn *conn)
+{
+    if (conn->is_waiting)
+        TAILQ_REMOVE(&conn->server->waiting, conn, waits);
+    conn->is_waiting = false;
+}
+
+static void wait_begin(struct http_conn *conn)
+{
+    wait_end(conn);
+    TAILQ_INSERT_TAIL(&conn->server->waiting, conn, waits);
+    conn->is_waiting = true;
+}
+
 void http_conn_break(struct http_conn *conn)
 {
     conn->broken = true;
+    wait_end(conn);
     deadline_off(conn);
     loop_io_set(conn->io, 0);
     http_conn_defer(conn);
+}
+
+bool http_conn_displace(struct http_server *server)
+{
+    struct http_conn *longest = TAILQ_FIRST(&server->waiting);
+    if (longest)
+        http_conn_break(longest);
+    return longest != NULL;
 }
 
 static bool is_answering(const struct http_conn *conn)
@@ -112,6 +137,7 @@ static void enter_linger(struct http_conn *conn)
 static void enter_idle(struct http_conn *conn)
 {
     conn->state = CONN_IDLE;
+    wait_begin(conn);
     conn->scanned = conn->line_start = 0;
     deadline_in(conn, conn->server->options.limits.idle_ms);
     if (http_conn_unread(conn) > 0 || conn->eof)
@@ -189,8 +215,10 @@ static void send_continue(struct http_conn *conn)
 
 static void start_body(struct http_conn *conn, struct http_exchange *x)
 {
-    const struct http_limits *limits = &conn->server->options.limits;
+    const struct http_server_options *options = &conn->server->options;
+    const struct http_limits *limits = &options->limits;
     conn->x = x;
+    wait_end(conn);
     conn->state = CONN_BODY;
     x->req.peer = conn->peer;
     x->started = loop_now(conn->server->loop);
@@ -200,6 +228,10 @@ static void start_body(struct http_conn *conn, struct http_exchange *x)
     }
     if (x->body_complete)
         return;
+    if (options->may_send && !options->may_send(options->arg, x)) {
+        http_fail(conn, 401, "Unauthorized");
+        return;
+    }
     deadline_in(conn, limits->body_ms);
     /* A client that did not wait for our word does not need it. */
     if (x->expects_continue && http_conn_unread(conn) == 0)
@@ -472,6 +504,7 @@ int http_conn_new(struct http_server *server, int fd, SSL_CTX *tls)
     const struct http_limits *limits = &server->options.limits;
     deadline_in(conn, ssl ? limits->handshake_ms : limits->idle_ms);
     link_conn(conn);
+    wait_begin(conn);
     return 0;
 }
 
@@ -486,6 +519,7 @@ void http_conn_free(struct http_conn *conn)
 {
     struct http_exchange *x = take_ptr(conn->x);
     unlink_conn(conn);
+    wait_end(conn);
     if (x)
         give_up(x, conn->state == CONN_WAIT || conn->state == CONN_STREAM);
     deadline_off(conn);

@@ -11,6 +11,8 @@
  * stands nowhere else, no line is folded, there is no other control character. Differences in
  * exactly these points between two parsers in a row are what request smuggling is made of. */
 
+#define RAW_BYTES_A_BYTE 8 /* a chunk of one byte takes six */
+
 static bool is_control(char c)
 {
     return ((unsigned char)c < 0x20 && c != '\r' && c != '\n' && c != '\t') || c == 0x7f;
@@ -252,6 +254,10 @@ int http_head_parse(struct http_conn *conn, const char *head, size_t len,
 
 static ssize_t feed_chunks(struct http_exchange *x, const char *data, size_t len, size_t bytes_max)
 {
+    /* Sizes, extensions and trailers are nobody's data, but reading them is work as well. */
+    x->raw_bytes += len;
+    if (x->raw_bytes > bytes_max * RAW_BYTES_A_BYTE)
+        return -EFBIG;
     x->content_length = bytes_max;
     llhttp_errno_t r = llhttp_execute(x->chunks, data, len);
     if (x->body_complete)

@@ -2,6 +2,7 @@
 #pragma once
 #include "base/vec.h"
 #include "os/http.h"
+#include <bsd/sys/queue.h>
 #include <llhttp.h>
 #include <sys/uio.h>
 
@@ -42,12 +43,14 @@ struct http_out {
 struct http_conn {
     struct http_server *server;
     struct http_conn *prev, *next;
+    TAILQ_ENTRY(http_conn) waits;
     struct loop_io *io;
     struct loop_timer timer;
     struct loop_task task;
     SSL *ssl;
     int fd;
     enum http_state state;
+    bool is_waiting;     /* in the server's list of those who have asked for nothing */
     bool broken;         /* to be freed by the task */
     bool eof;            /* the client has shut its side */
     bool read_wants_out; /* TLS must write before it can read, and the reverse */
@@ -74,6 +77,7 @@ struct http_exchange {
     size_t field_count;
     uint64_t content_length;
     llhttp_t *chunks; /* parser of a chunked body */
+    size_t raw_bytes; /* of a chunked body, with all that stands around its data */
     struct str body;
     char *who;
     void (*on_gone)(void *arg);
@@ -105,6 +109,7 @@ struct http_server {
     struct http_server_options options; /* limits with defaults filled in */
     struct http_listener *listeners;
     struct http_conn *conns;
+    TAILQ_HEAD(, http_conn) waiting; /* no head of a request yet; longest first */
     size_t conn_count;
     bool draining;
     struct buf *last_chunk;
@@ -118,6 +123,8 @@ int http_server_adopt(struct http_server *server, int fd, SSL_CTX *tls);
 
 int http_conn_new(struct http_server *server, int fd, SSL_CTX *tls);
 void http_conn_free(struct http_conn *conn);
+/* Ends the connection that has waited longest without a request; false: all are busy. */
+bool http_conn_displace(struct http_server *server);
 /* Looks again at the connection at the end of the turn. */
 void http_conn_defer(struct http_conn *conn);
 /* To be closed by its task: callers may be deep in somebody's callback. */

@@ -8,18 +8,29 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define CONNECTIONS_USUAL 10000
 #define ACCEPTS_A_TURN 64   /* TLS handshakes are dear: the others must be served between them */
 #define ACCEPT_PAUSE_MS 100 /* when there is no descriptor left; closing others is no remedy */
+
+/* A quarter stays for files, pods and the database. */
+static size_t connections_by_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= CONNECTIONS_USUAL / 3 * 4)
+        return CONNECTIONS_USUAL;
+    return (size_t)limit.rlim_cur / 4 * 3;
+}
 
 static void fill_limits(struct http_limits *limits)
 {
 #define DEFAULT(field, value) limits->field = limits->field ? limits->field : (value)
     DEFAULT(header_bytes_max, 32u << 10);
     DEFAULT(body_bytes_max, 3u << 20);
-    DEFAULT(connections_max, 10000);
+    DEFAULT(connections_max, connections_by_descriptors());
     DEFAULT(stream_bytes_max, 4u << 20);
     DEFAULT(handshake_ms, 10 * 1000);
     DEFAULT(header_ms, 10 * 1000);
@@ -41,6 +52,7 @@ int http_server_new(struct loop *loop, const struct http_server_options *options
     server->loop = loop;
     server->options = *options;
     fill_limits(&server->options.limits);
+    TAILQ_INIT(&server->waiting);
     server->last_chunk = buf_new("0\r\n\r\n", 5);
     server->continue_line = buf_new("HTTP/1.1 100 Continue\r\n\r\n", 25);
     *ret_server = server;
@@ -60,7 +72,7 @@ static void refuse(int fd)
 
 int http_server_adopt(struct http_server *server, int fd, SSL_CTX *tls)
 {
-    if (server->conn_count < server->options.limits.connections_max)
+    if (server->conn_count < server->options.limits.connections_max || http_conn_displace(server))
         return http_conn_new(server, fd, tls);
     if (tls)
         close(fd); /* a word in clear text would only puzzle it */

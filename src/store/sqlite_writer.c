@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/mem.h"
 #include "store/sqlite_internal.h"
 #include <assert.h>
 #include <errno.h>
@@ -215,7 +216,20 @@ static int open_anew(struct sqlite_disk *disk, struct err *err)
     }
     disk->reopen = false;
     disk->in_doubt = false;
+    disk->wal_pages = 0;
     return 0;
+}
+
+/* Somebody has removed the log: it still takes what we write, and nobody would find it after a
+ * crash. Closing moves what it holds into the file, so a new connection puts all of it right. */
+static bool is_log_lost(const struct sqlite_disk *disk)
+{
+    if (disk->wal_pages == 0)
+        return false;
+    scoped_free char *path = mem_printf("%s-wal", disk->file.path);
+    sqlite3_vfs *vfs = sqlite3_vfs_find(disk->file.vfs);
+    int found = 1;
+    return vfs && vfs->xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &found) == SQLITE_OK && !found;
 }
 
 /* A file that was renamed or removed still takes writes, which nobody would find again. */
@@ -231,13 +245,16 @@ static int check_in_place(const struct sqlite_file *file, struct err *err)
 
 static int make_ready(struct sqlite_disk *disk, struct err *err)
 {
+    int r = disk->file.db ? check_in_place(&disk->file, err) : 0;
+    if (r < 0)
+        return r;
+    if (is_log_lost(disk))
+        disk->reopen = true;
     if (disk->reopen || !disk->file.db) {
         disk->reopen = true;
-        int r = open_anew(disk, err);
-        if (r < 0)
-            return r;
+        r = open_anew(disk, err);
     }
-    return check_in_place(&disk->file, err);
+    return r;
 }
 
 int sqlite_writer_batch(struct sqlite_disk *disk, const struct disk_batch *batch, struct err *err)

@@ -236,6 +236,41 @@ static void test_jobset_is_a_gang(void **state)
     sim_free(sim);
 }
 
+static void say_succeeded(struct sim *sim, const char *count)
+{
+    scoped_free char *body = mem_printf("{'status':{'succeeded':%s}}", count);
+    struct write *write = stage_write(WRITE_PATCH, &KIND_JOB, "default", "s-w-0", body);
+    write->sub = SUB_STATUS;
+    stage_do(sim, write);
+}
+
+/* Members that have succeeded do not come back: those that are made anew are the whole gang. */
+static void test_who_has_succeeded_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct sim *sim = stage_open(1, BINDER, NULL);
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_JOBSET, "default", "s",
+                              "{'metadata':{'name':'s'},'spec':{'replicatedJobs':[{'name':'w',"
+                              "'replicas':1," TEMPLATE("4") "}]}}"));
+    scoped_free char *job = mem_printf(
+        "{'metadata':{'name':'s-w-0','labels':{'jobset.sigs.k8s.io/jobset-name':'s'},"
+        "'ownerReferences':[{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet','name':'s',"
+        "'uid':'%s'}]},'spec':{'parallelism':4,'completions':4,'template':{'spec':{"
+        "'restartPolicy':'Never','containers':[{'name':'c','image':'i'}]}}}}",
+        stage_get(sim, &KIND_JOBSET, "default", "s")->meta.uid);
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_JOB, "default", "s-w-0", job));
+    add_node(sim, "a", "z1", 8, "");
+    say_succeeded(sim, "1");
+    add_pod(sim, "s0", OF_SET("j0"), "");
+    assert_string_equal(message_of(sim, "s0"),
+                        "gang default/s has 1 of its 3 members: waiting for the others");
+    add_pod(sim, "s1", OF_SET("j0"), "");
+    assert_int_equal(bound(sim, "s"), 0);
+    say_succeeded(sim, "2"); /* it was told late */
+    assert_int_equal(bound(sim, "s"), 2);
+    sim_free(sim);
+}
+
 /* ---- one job a domain ---- */
 
 #define ALONE(job)                                                                                 \
@@ -352,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_gang_waits_for_all),
         cmocka_unit_test(test_gang_fits_as_a_whole),
         cmocka_unit_test(test_jobset_is_a_gang),
+        cmocka_unit_test(test_who_has_succeeded_is_not_waited_for),
         cmocka_unit_test(test_exclusive),
         cmocka_unit_test(test_faults),
     };

@@ -79,13 +79,38 @@ static void test_patterns(void **state)
         {"\\.", "a.c", true},
         {"", "anything", true},
         {"(", "(", false},
+        {"(a|b)*c", "abc", true},
+        {"(a{2})+b", "aab", true},
+        {"(a*b)+(c?|d*)e", "aabde", true},
+        {"a|", "x", true},
+        {"a+?b", "aab", true}, /* as few as possible finds the same */
+        {"((a+)+)+b", "aab", true},
+        {"\\w+ \\w+ \\w+ \\w+ \\w+ \\w+ \\w+ \\w+ \\w+ \\w+ \\w+", "a b c d e f g h i j k", true},
     };
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         if (pattern_finds(ROWS[i].pattern, ROWS[i].text) != ROWS[i].finds)
             fail_msg("%s in %s", ROWS[i].pattern, ROWS[i].text);
     }
     static const char *const WRONG[] = {
-        "(", "[a", "a\\", "(a)\\1", "(((a{1,200}){1,200}){1,200})", "a{1001}", "(?=a)", "(?P<n>a)",
+        "(",
+        "[a",
+        "a\\",
+        "(a)\\1",
+        "(((a{1,200}){1,200}){1,200})",
+        "a{1001}",
+        "(?=a)",
+        "(?P<n>a)",
+        /* each would take twice the memory of the one with a sign less */
+        "a++++++++++++++++++++++++++++++++",
+        "((((((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+",
+        "((((a*)*)*)+){1000}",
+        "(()*){1000}",
+        "(a|b*)+",
+        "(a{0,2})+",
+        "a{2}{2}",
+        "(^|x?)*",
+        "(\\b)+",
+        "(|a)+",
     };
     for (size_t i = 0; i < ARRAY_LEN(WRONG); i++)
         assert_non_null(pattern_problem(WRONG[i]));

@@ -345,6 +345,10 @@ static void test_too_much_is_refused(void **state)
     str_add(&chunks, "POST / HTTP/1.1\r\n" HOST CHUNKED "\r\n401\r\n");
     add_filler(&chunks, 0x401);
     check_refusal(&f, "large chunk", chunks.data, 413);
+    str_clear(&chunks);
+    str_add(&chunks, "POST / HTTP/1.1\r\n" HOST CHUNKED "\r\n1;");
+    add_filler(&chunks, 1024 * 8);
+    check_refusal(&f, "endless extension", chunks.data, 413);
     /* A client that goes on sending must still be able to read why it was refused. */
     str_add(&flood, "POST / HTTP/1.1\r\n" HOST "Content-Length: 4000000\r\n\r\n");
     add_filler(&flood, 4000000);
@@ -424,9 +428,11 @@ static void test_connection_limit(void **state)
     int fd[2];
     (void)state;
     fixture_open(&f, &limits, NULL);
-    for (size_t i = 0; i < ARRAY_LEN(fd); i++)
+    for (int i = 0; i < 2; i++) { /* both are waiting for an answer */
         fd[i] = fixture_connect(&f);
-    until(&f, http_server_connections(f.server) == 2);
+        send_text(&f, fd[i], "GET /late HTTP/1.1\r\n" HOST "\r\n");
+        until(&f, f.requests == i + 1);
+    }
     int refused = fixture_connect(&f);
     expect_end(&f, refused, &got);
     assert_ptr_equal(strstr(got.data, "HTTP/1.1 503 Service Unavailable\r\n"), got.data);
@@ -439,6 +445,35 @@ static void test_connection_limit(void **state)
     expect_text(&f, fd[0], &got, "GET /echo");
     close(fd[0]);
     close(fd[1]);
+    fixture_close(&f);
+}
+
+static void test_who_waits_longest_gives_up_his_place(void **state)
+{
+    struct fixture f;
+    struct http_limits limits = {.connections_max = 3};
+    scoped_str got = {0}, end = {0};
+    (void)state;
+    fixture_open(&f, &limits, NULL);
+    int busy = fixture_connect(&f), first = fixture_connect(&f), slow = fixture_connect(&f);
+    send_text(&f, busy, "GET /late HTTP/1.1\r\n" HOST "\r\n");
+    until(&f, f.requests == 1);
+    send_text(&f, slow, "GET /echo HTT");
+    send_text(&f, first, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    expect_text(&f, first, &got, "GET /echo"); /* answered: it waits from now on */
+    int next = fixture_connect(&f);
+    expect_end(&f, slow, &end);
+    str_clear(&got);
+    for (int i = 0; i < 2; i++) {
+        int fd = i ? first : next;
+        send_text(&f, fd, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+        expect_text(&f, fd, &got, "GET /echo");
+        str_clear(&got);
+    }
+    assert_int_equal(http_server_connections(f.server), 3);
+    int fds[] = {busy, first, slow, next};
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
     fixture_close(&f);
 }
 
@@ -522,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_reader_of_a_plain_answer_that_stalls_is_closed),
         cmocka_unit_test(test_large_answer_arrives_whole),
         cmocka_unit_test(test_connection_limit),
+        cmocka_unit_test(test_who_waits_longest_gives_up_his_place),
         cmocka_unit_test(test_without_descriptors_it_goes_on_later),
         cmocka_unit_test(test_drain_lets_answers_finish),
         cmocka_unit_test(test_freeing_the_server_tells_the_owners),

@@ -579,6 +579,19 @@ static void test_file_moved_away(void **state)
     assert_string_equal(str_text(&fix->seen), "Pod default/a@1={}\nPod default/c@2={}\n");
 }
 
+static void test_log_removed(void **state)
+{
+    struct fixture *fix = *state;
+    scoped_free char *log = mem_printf("%s-wal", fix->path);
+    must_open(fix);
+    assert_int_equal(put_one(fix, "a", "{}", 1, NULL), 0);
+    assert_int_equal(unlink(log), 0);
+    assert_int_equal(put_one(fix, "b", "{}", 2, NULL), 0);
+    assert_int_equal(access(log, F_OK), 0); /* or else a crash would lose it */
+    reopen(fix);
+    assert_string_equal(str_text(&fix->seen), "Pod default/a@1={}\nPod default/b@2={}\n");
+}
+
 static void test_another_program_writes(void **state)
 {
     struct fixture *fix = *state;
@@ -622,6 +635,7 @@ int main(void)
         TEST(test_log_starts_over_when_the_disk_is_full),
         TEST(test_file_system_turns_read_only),
         TEST(test_file_moved_away),
+        TEST(test_log_removed),
         TEST(test_another_program_writes),
     };
     (void)signal(SIGXFSZ, SIG_IGN); /* the test's own thread; the writer has it blocked */
