@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The control path of a group restart, without workers: bench/agents.py BUILD [MEMBERS...]
+"""The control path of a group restart, without workers: bench/agents.py BUILD [MEMBERS...], and a
+section of scripts/bench, which passes itself as `kit`.
 
 A server without a node makes the pods of a JobSet; bench_agents is all of its members. Prints one
 line a size: time from one death to the last barrier lifted, CPU of the server, messages, bytes."""
 
+import importlib.util
 import json
 import pathlib
 import resource
@@ -14,11 +16,18 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "test" / "e2e"))
-from agents import jobset, jobsets, pods  # noqa: E402
+E2E = pathlib.Path(__file__).resolve().parents[1] / "test" / "e2e"
+sys.path.insert(0, str(E2E))
 from muster_test import Server  # noqa: E402
 
+# The helpers of the tests have this file's name.
+spec = importlib.util.spec_from_file_location("e2e_agents", E2E / "agents.py")
+e2e = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(e2e)
+
 ROUNDS = 5
+SIZES = (8, 64, 512, 5000)
+BAR_S = 0.5  # with the most members
 
 
 def run(build, members):
@@ -32,11 +41,11 @@ def run(build, members):
 
 def measure(build, server, members):
     api = server.local()
-    thing = jobset("set", members, restarts=1000000)
+    thing = e2e.jobset("set", members, restarts=1000000)
     del thing["spec"]["managedBy"]
-    api.ok("POST", jobsets("default"), thing)
+    api.ok("POST", e2e.jobsets("default"), thing)
     while True:
-        made = api.get(pods("default"))["items"]
+        made = api.get(e2e.pods("default"))["items"]
         if len(made) == members:
             break
         time.sleep(0.1)
@@ -45,25 +54,51 @@ def measure(build, server, members):
                            str(ROUNDS), str(server.popen.pid)], input=names,
                           stdout=subprocess.PIPE, text=True, check=True)
     rounds = [json.loads(line) for line in done.stdout.splitlines()]
-    set_bytes = len(json.dumps(api.get(jobsets("default") + "/set"), separators=(",", ":")))
-    pod_bytes = len(json.dumps(api.get(pods("default") + "/" + made[0]["metadata"]["name"]),
+    set_bytes = len(json.dumps(api.get(e2e.jobsets("default") + "/set"), separators=(",", ":")))
+    pod_bytes = len(json.dumps(api.get(e2e.pods("default") + "/" + made[0]["metadata"]["name"]),
                                separators=(",", ":")))
     api.close()
     return rounds, set_bytes, pod_bytes
 
 
+def summary(rounds, set_bytes, pod_bytes):
+    middle = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+    middle["least_ms"] = min(one["ms"] for one in rounds)
+    middle["bytes"] = middle["announcements"] * pod_bytes + middle["events"] * set_bytes
+    return middle
+
+
+def allow_many_files():
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(20000, most), most))
+
+
+def section(kit):
+    allow_many_files()
+    figures = kit.figures["agents"] = {}
+    for members in SIZES:
+        if kit.time_is_up():
+            break
+        one = figures[members] = summary(*run(kit.BUILD, members))
+        is_last = members == SIZES[-1]
+        kit.row(f"control path of a restart, {members:,} agents",
+                f"{one['ms']:.1f} ms, least {one['least_ms']:.1f}; server CPU {one['server_cpu_ms']:.0f} ms",
+                f"{one['announcements']:.0f} announcements, {one['events']:.0f} events, "
+                f"{one['bytes'] / 1000:.0f} KB",
+                f"<= {BAR_S} s" if is_last else "-",
+                kit.verdict(one["ms"] / 1000, BAR_S, True) if is_last else "-")
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (20000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    allow_many_files()
     print(f"{'members':>8} {'ms':>8} {'least':>8} {'server CPU ms':>14} {'own CPU ms':>11} "
           f"{'announcements':>14} {'events':>8} {'KB':>8}")
-    for members in map(int, sys.argv[2:] or ["8", "64", "512", "5000"]):
-        rounds, set_bytes, pod_bytes = run(build, members)
-        middle = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
-        size = (middle["announcements"] * pod_bytes + middle["events"] * set_bytes) / 1000
-        print(f"{members:8} {middle['ms']:8.1f} {min(one['ms'] for one in rounds):8.1f} "
-              f"{middle['server_cpu_ms']:14.1f} {middle['own_cpu_ms']:11.1f} "
-              f"{middle['announcements']:14.0f} {middle['events']:8.0f} {size:8.0f}", flush=True)
+    for members in map(int, sys.argv[2:] or SIZES):
+        one = summary(*run(build, members))
+        print(f"{members:8} {one['ms']:8.1f} {one['least_ms']:8.1f} {one['server_cpu_ms']:14.1f} "
+              f"{one['own_cpu_ms']:11.1f} {one['announcements']:14.0f} {one['events']:8.0f} "
+              f"{one['bytes'] / 1000:8.0f}", flush=True)
 
 
 if __name__ == "__main__":

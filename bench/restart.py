@@ -2,7 +2,9 @@
 """Group restarts of real workers: a section of scripts/bench, which passes itself as `kit`. One worker
 is killed; what counts is the time until the last of all workers of the next start has begun, by its
 own clock. The floor is a program that does nothing but kill and clone (restart_bare), run turn by turn
-with the node as agent and, for small groups, with the strategy that makes all pods anew."""
+with the node as agent and, for small groups, with the strategy that makes all pods anew. The same with
+muster-agent in front of the worker (parent) and beside it (sidecar). RESTART_ALL=1 in the environment
+also measures the largest groups with agents, which take minutes."""
 
 import contextlib
 import http.client
@@ -19,6 +21,8 @@ import time
 # Rounds, bar, and the worker: an ordinary program, or for thousands one that costs next to nothing.
 SIZES = {8: (9, 2.0, "bench_restart_worker_libc"), 64: (7, 1.3, "bench_restart_worker_libc"),
          512: (5, 1.2, "bench_restart_worker_libc"), 5000: (3, 1.5, "bench_restart_worker")}
+AGENT_ROUNDS = {8: 5, 64: 3, 512: 2, 5000: 1}
+AGENT_MAX = 512  # unless all are asked for
 RECREATE_MAX = 512
 LIMIT_S = 120
 SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
@@ -40,11 +44,40 @@ def clock_ns():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-def job_set(size, worker, file, strategy):
-    in_place = strategy == "InPlaceRestart"
-    pod = {"restartPolicy": "OnFailure" if in_place else "Never",
-           "terminationGracePeriodSeconds": 0,
-           "containers": [{"name": "w", "command": [str(worker), str(file)]}]}
+def field(name, path):
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+AGENT_ENV = [field("NAMESPACE", "metadata.namespace"), field("POD_NAME", "metadata.name"),
+             field("JOBSET_NAME", "metadata.annotations['jobset.sigs.k8s.io/jobset-name']")]
+
+
+def rule(action, operator, code):
+    return {"action": action, "exitCodes": {"operator": operator, "values": [code]}}
+
+
+def pod_spec(mode, command):
+    """As in examples/jobset-in-place-*.yaml."""
+    worker = {"name": "w", "command": command}
+    pod = {"restartPolicy": "OnFailure" if mode == "node" else "Never",
+           "terminationGracePeriodSeconds": 0, "containers": [worker]}
+    if mode == "parent":
+        worker.update({"command": ["muster-agent", "--", *command], "env": AGENT_ENV})
+    if mode == "sidecar":
+        worker.update({"restartPolicy": "Never", "restartPolicyRules": [rule("RestartPod", "NotIn", 0)]})
+        pod["initContainers"] = [
+            {"name": "agent", "command": ["muster-agent"], "restartPolicy": "Always",
+             "restartPolicyRules": [rule("RestartPod", "In", 64), rule("Terminate", "NotIn", 64)],
+             "startupProbe": {"httpGet": {"path": "/barrier-is-lifted", "port": 8080},
+                              "failureThreshold": 600, "periodSeconds": 1},
+             "env": [*AGENT_ENV, {"name": "RESTART_POD_IN_PLACE_EXIT_CODE", "value": "64"}]}]
+    return pod
+
+
+def job_set(size, worker, file, mode):
+    in_place = mode != "recreate"
+    strategy = "InPlaceRestart" if in_place else "Recreate"
+    pod = pod_spec(mode, [str(worker), str(file)])
     job = {"completions": size, "parallelism": size, "podReplacementPolicy": "Failed",
            "backoffLimit": 2147483647 if in_place else 0, "template": {"spec": pod}}
     return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "g"},
@@ -55,7 +88,7 @@ def job_set(size, worker, file, strategy):
 class Group:
     """A server and one group of workers on it."""
 
-    def __init__(self, kit, folder, size, strategy):
+    def __init__(self, kit, folder, size, mode):
         worker = kit.BUILD / "bench" / SIZES[size][2]
         self.size, self.kit = size, kit
         self.file = folder / "records"
@@ -67,7 +100,7 @@ class Group:
         while "ready " not in (folder / "out").read_text() and time.monotonic() < until:
             time.sleep(0.01)
         self.socket = folder / "data" / "muster.sock"
-        self.call("POST", SETS, job_set(size, worker, self.file, strategy))
+        self.call("POST", SETS, job_set(size, worker, self.file, mode))
         self.wait(size)
         self.rest()
 
@@ -81,6 +114,28 @@ class Group:
         if answer.status >= 300:
             raise RuntimeError(f"{verb} {path}: {answer.status} {text[:300]}")
         return json.loads(text)
+
+    def messages(self):
+        """What the server has counted so far: patches from outside, events to watchers, writes."""
+        connection = Unix(self.socket)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+
+        def total(name):
+            return sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+
+        return {"patches": total('muster_http_requests_total{method="PATCH"'),
+                "events": total("muster_watch_events_total "), "writes": total("muster_store_revision ")}
+
+    def bytes_of(self, messages):
+        """Of a restart's messages: each patch is answered with the pod, each event has the JobSet."""
+        def size(path):
+            return len(json.dumps(self.call("GET", path), separators=(",", ":")))
+
+        pods = self.call("GET", "/api/v1/namespaces/default/pods?limit=1")["items"]
+        pod = size(f"/api/v1/namespaces/default/pods/{pods[0]['metadata']['name']}")
+        return messages["patches"] * pod + messages["events"] * size(f"{SETS}/g")
 
     def records(self):
         return self.file.stat().st_size // RECORD.size
@@ -127,15 +182,18 @@ class Group:
             before = now
 
     def restart(self):
-        """(ms from a death to the last start, ms of CPU of server and spawner until all is told)"""
-        cpu, count = self.cpu_ms(), self.records()
+        """One round: ms from a death to the last start, ms of CPU of server and spawners until all is
+        told, messages."""
+        cpu, count, before = self.cpu_ms(), self.records(), self.messages()
         victim = random.choice(self.last(self.size))[0]
         begin = clock_ns()
         os.kill(victim, signal.SIGKILL)
         self.wait(count + self.size)
         last = max(ns for _, ns in self.last(self.size))
         self.rest()
-        return (last - begin) / 1e6, self.cpu_ms() - cpu
+        after = self.messages()
+        return {"ms": (last - begin) / 1e6, "cpu_ms": self.cpu_ms() - cpu,
+                **{key: after[key] - before[key] for key in after}}
 
     def stop(self):
         self.call("DELETE", f"{SETS}/g")
@@ -151,10 +209,16 @@ def bare(kit, folder, size, rounds):
     return [int(line) / 1e6 for line in out.stdout.split()]
 
 
-def measure(kit, folder, size, strategy, rounds):
-    group = Group(kit, folder, size, strategy)
+def measure(kit, folder, size, mode, rounds):
+    here = folder / f"{mode[:3]}{size}"
+    here.mkdir()
+    group = Group(kit, here, size, mode)
     try:
-        return [group.restart() for _ in range(rounds)]
+        results = [group.restart() for _ in range(rounds)]
+        if mode in ("parent", "sidecar"):
+            for one in results:
+                one["bytes"] = group.bytes_of(one)
+        return results
     finally:
         group.stop()
 
@@ -163,28 +227,70 @@ def ms(values):
     return f"{statistics.median(values):.1f} ms [{min(values):.1f}-{max(values):.1f}]"
 
 
+def middle(results, key):
+    return statistics.median(one[key] for one in results)
+
+
+def times(results):
+    return [one["ms"] for one in results]
+
+
+def cpu_row(kit, results, size):
+    kit.row("  CPU of server and spawners for it, a worker",
+            f"{middle(results, 'cpu_ms') * 1000 / size:.0f} us",
+            f"{middle(results, 'writes') / size:.1f} writes")
+
+
+def node_rows(kit, folder, size, rounds, bar):
+    floor = bare(kit, folder, size, rounds)
+    ours = measure(kit, folder, size, "node", rounds)
+    floor += bare(kit, folder, size, rounds)
+    ratio = middle(ours, "ms") / statistics.median(floor)
+    kit.row(f"restart of {size} workers, death to last start", ms(times(ours)),
+            f"{ratio:.2f} x bare, {ms(floor)}", f"<= {bar}", kit.verdict(ratio, bar, True))
+    cpu_row(kit, ours, size)
+    return {"bare_ms": floor, "node": ours}
+
+
+def recreate_rows(kit, folder, size, found):
+    anew = found["recreate"] = measure(kit, folder, size, "recreate", 2)
+    kit.row("  with all pods made anew (Recreate)", ms(times(anew)),
+            f"{middle(anew, 'ms') / middle(found['node'], 'ms'):.1f} x in place")
+
+
+def agent_rows(kit, folder, size, mode, found):
+    ours = found[mode] = measure(kit, folder, size, mode, AGENT_ROUNDS[size])
+    ratio = middle(ours, "ms") / statistics.median(found["bare_ms"])
+    kit.row(f"  with an agent as {mode}", ms(times(ours)),
+            f"{ratio:.2f} x bare, {middle(ours, 'ms') / middle(found['node'], 'ms'):.1f} x the node as agent")
+    cpu_row(kit, ours, size)
+    kit.row("  messages of it, a worker",
+            f"{middle(ours, 'patches') / size:.2f} announcements, {middle(ours, 'events') / size:.2f} "
+            f"watch events", f"{middle(ours, 'bytes') / size / 1000:.1f} KB")
+
+
+def growth_rows(kit, figures):
+    for mode in ("node", "parent", "sidecar"):
+        sizes = [size for size, found in figures.items() if mode in found]
+        for few, many in zip(sizes[-2:], sizes[-1:]):
+            each = [middle(figures[size][mode], "ms") / size * 1000 for size in (few, many)]
+            floor = [statistics.median(figures[size]["bare_ms"]) / size * 1000 for size in (few, many)]
+            kit.row(f"time a worker, {mode}, {few} to {many}",
+                    f"{each[0]:.0f} to {each[1]:.0f} us, {each[1] / each[0]:.2f} x",
+                    f"bare {floor[0]:.0f} to {floor[1]:.0f} us, {floor[1] / floor[0]:.2f} x")
+
+
 def section(kit, folder):
     figures = {}
+    wants_all = bool(os.environ.get("RESTART_ALL"))
     for size, (rounds, bar, _) in SIZES.items():
         if kit.time_is_up():
             break
-        here = folder / f"restart-{size}"
-        here.mkdir()
-        floor = bare(kit, here, size, rounds)
-        ours = measure(kit, here, size, "InPlaceRestart", rounds)
-        floor += bare(kit, here, size, rounds)
-        times = [t for t, _ in ours]
-        ratio = statistics.median(times) / statistics.median(floor)
-        figures[size] = {"bare_ms": floor, "in_place_ms": times, "cpu_ms": [c for _, c in ours]}
-        kit.row(f"restart of {size} workers, death to last start", ms(times),
-                f"{ratio:.2f} x bare, {ms(floor)}", f"<= {bar}", kit.verdict(ratio, bar, True))
-        kit.row(f"  CPU of server and spawner for it, a worker",
-                f"{statistics.median(figures[size]['cpu_ms']) * 1000 / size:.0f} us")
+        found = figures[size] = node_rows(kit, folder, size, rounds, bar)
         if size <= RECREATE_MAX and not kit.time_is_up():
-            there = folder / f"recreate-{size}"
-            there.mkdir()
-            anew = [t for t, _ in measure(kit, there, size, "Recreate", 2)]
-            figures[size]["recreate_ms"] = anew
-            kit.row(f"  with all pods made anew (Recreate)", ms(anew),
-                    f"{statistics.median(anew) / statistics.median(times):.1f} x in place")
+            recreate_rows(kit, folder, size, found)
+        for mode in ("parent", "sidecar"):
+            if (size <= AGENT_MAX or wants_all) and not kit.time_is_up():
+                agent_rows(kit, folder, size, mode, found)
+    growth_rows(kit, figures)
     kit.figures["restart"] = figures

@@ -9,7 +9,9 @@
 
 #define TAIL_LINES "10"
 #define TAILS_MAX 20
-#define DRAIN_MS 2000       /* logs of what has ended are read to their end within this */
+#define CATCH_UP_MS 10000   /* what is known of pods comes through their watch within this */
+#define DRAIN_MS 2000       /* logs of what goes on are not waited for longer than this */
+#define DRAIN_ALL_MS 10000  /* logs of what has ended are read to their end within this */
 #define KILL_AFTER_MS 10000 /* a private server that was told twice and does not go */
 
 static const struct {
@@ -83,10 +85,50 @@ static void clear_alarm(struct run *run)
     loop_timer_clear(run->loop, &run->alarm);
 }
 
-/* What ended has its last words in its log. */
-static void drain_logs(struct run *run)
+static void await_pods(struct run *run, const char *ns)
 {
-    set_alarm(run, DRAIN_MS);
+    scoped_str url = {0};
+    scoped_json *doc = NULL;
+    struct client_response res = {0};
+    struct err err = {0};
+    target_collection(&KIND_POD, ns, &url);
+    struct request req = {.target = str_text(&url)};
+    int r = run->cli->remote.call(run->cli->remote.self, &req, &res, &err);
+    if (r == 0 && res.status == 200 &&
+        json_parse((struct sv){str_text(&res.body), res.body.len}, &doc, &err) == 0)
+        run_model_await(&run->model, yyjson_doc_get_root(doc));
+    client_response_done(&res); /* without an answer there is nothing to wait for either */
+}
+
+static bool is_first_of_namespace(const struct run *run, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (str_eq(run->model.groups.items[i]->ns, run->model.groups.items[index]->ns))
+            return false;
+    }
+    return true;
+}
+
+/* A verdict may be told of before the pods that it is about, and a short command has ended by then:
+ * nobody has opened its log yet. */
+static void catch_up(struct run *run)
+{
+    for (size_t i = 0; i < run->model.groups.len; i++) {
+        if (is_first_of_namespace(run, i))
+            await_pods(run, run->model.groups.items[i]->ns);
+    }
+    set_alarm(run, CATCH_UP_MS);
+    int before = run->signals;
+    while (run->model.awaited.len > 0 && !run->alarm_rang && !run->is_lost &&
+           !run->has_server_ended && run->signals == before)
+        run_turn(run);
+    clear_alarm(run);
+}
+
+/* What ended has its last words in its log. */
+static void drain_logs(struct run *run, time_ms limit)
+{
+    set_alarm(run, limit);
     int before = run->signals;
     while (run_feed_logs(run->feed) > 0 && !run->alarm_rang && run->signals == before)
         loop_turn(run->loop, 20); /* threads that end do not wake us */
@@ -241,7 +283,7 @@ static void stop_all(struct run *run, enum run_result result)
     else if (stops && run->feed != NULL)
         stop_shared(run, RESULTS[result].takes_all);
     if (run->feed != NULL && stops)
-        drain_logs(run); /* the last words of what was stopped */
+        drain_logs(run, DRAIN_MS); /* the last words of what was stopped */
 }
 
 /* ---- telling how it was ---- */
@@ -313,9 +355,12 @@ int run_end(struct run *run, enum run_result result)
 {
     scoped_str summary = {0};
     time_ms now = loop_now(run->loop);
+    bool is_over = result == RUN_RESULT_SUCCEEDED || result == RUN_RESULT_FAILED;
+    if (is_over)
+        catch_up(run);
     run_view_summary(&run->model, now, &summary);
-    if (result == RUN_RESULT_SUCCEEDED || result == RUN_RESULT_FAILED)
-        drain_logs(run);
+    if (is_over)
+        drain_logs(run, result == RUN_RESULT_SUCCEEDED ? DRAIN_ALL_MS : DRAIN_MS);
     if (result == RUN_RESULT_FAILED) {
         run_show_settle(&run->show, &run->model, loop_now(run->loop));
         print_tails(run);

@@ -2,6 +2,7 @@
 #include "cli/run_model.h"
 #include "base/mem.h"
 #include "model/jobset.h"
+#include <stdlib.h>
 
 /* ---- reading objects ---- */
 
@@ -35,6 +36,12 @@ static const char *text_of(yyjson_val *val)
 {
     const char *message = json_str_at(val, "message");
     return message != NULL && *message != '\0' ? message : json_str_at(val, "reason");
+}
+
+static int64_t revision_of(yyjson_val *object)
+{
+    const char *text = json_str_at(object, "metadata.resourceVersion");
+    return text != NULL ? strtoll(text, NULL, 10) : 0;
 }
 
 static yyjson_val *named(yyjson_val *list, const char *name)
@@ -212,6 +219,7 @@ static void explain_pod(struct run_pod *pod, yyjson_val *object)
 static void pod_update(struct run_model *model, struct run_pod *pod, yyjson_val *object)
 {
     const char *phase = json_str_at(object, "status.phase");
+    pod->revision = revision_of(object);
     pod->succeeded = str_eq(phase, "Succeeded");
     pod->failed = str_eq(phase, "Failed");
     for (size_t i = 0; i < pod->units.len; i++) {
@@ -476,6 +484,52 @@ static void group_object(struct run_group *group, const char *type, yyjson_val *
         set_text(&group->why, why ? why : first_failure(group));
 }
 
+/* ---- what a watch has yet to tell ---- */
+
+/* Of one pod, or of all: up to which revision it is told. */
+static void note_told(struct run_model *model, const char *uid, int64_t revision)
+{
+    for (size_t i = model->awaited.len; i > 0; i--) {
+        struct run_awaited *one = &model->awaited.items[i - 1];
+        if ((uid != NULL && !str_eq(one->uid, uid)) || revision < one->revision)
+            continue;
+        mem_free(one->uid);
+        *one = model->awaited.items[--model->awaited.len];
+    }
+}
+
+static void note_event(struct run_model *model, const struct run_event *event)
+{
+    bool is_last = str_eq(event->type, "DELETED");
+    if (event->kind == &KIND_POD && model->awaited.len > 0)
+        note_told(model, json_str_at(event->object, "metadata.uid"),
+                  is_last ? INT64_MAX : revision_of(event->object));
+}
+
+static void await_pod(struct run_model *model, const struct run_group *group, yyjson_val *object)
+{
+    const char *uid = json_str_at(object, "metadata.uid");
+    int64_t revision = revision_of(object);
+    size_t index = pod_index(group, uid);
+    if (index < group->pods.len && group->pods.items[index]->revision >= revision)
+        return;
+    vec_push(&model->awaited, ((struct run_awaited){mem_strdup(uid), revision}));
+}
+
+void run_model_await(struct run_model *model, yyjson_val *list)
+{
+    size_t i, n;
+    yyjson_val *object;
+    yyjson_arr_foreach(json_at(list, "items"), i, n, object)
+    {
+        for (size_t g = 0; g < model->groups.len; g++) {
+            const struct run_group *group = model->groups.items[g];
+            if (group_kind(group->kind)->owns(group, object))
+                await_pod(model, group, object);
+        }
+    }
+}
+
 /* ---- the model ---- */
 
 void run_model_init(struct run_model *model, time_ms now)
@@ -488,6 +542,8 @@ void run_model_done(struct run_model *model)
     for (size_t i = 0; i < model->groups.len; i++)
         group_free(model->groups.items[i]);
     vec_done(&model->groups);
+    note_told(model, NULL, INT64_MAX);
+    vec_done(&model->awaited);
 }
 
 void run_model_add(struct run_model *model, const struct kind *kind, yyjson_val *object,
@@ -531,6 +587,7 @@ void run_model_event(struct run_model *model, const struct run_event *event, tim
 {
     for (size_t i = 0; i < model->groups.len; i++)
         group_event(model, model->groups.items[i], event, now);
+    note_event(model, event);
 }
 
 static bool is_listed(yyjson_val *list, const char *uid)
@@ -567,6 +624,8 @@ void run_model_list(struct run_model *model, const struct kind *kind, const char
         if (str_eq(model->groups.items[g]->ns, ns))
             drop_unlisted(model->groups.items[g], kind, list, now);
     }
+    if (kind == &KIND_POD)
+        note_told(model, NULL, revision_of(list)); /* who is not in it has gone */
     yyjson_arr_foreach(json_at(list, "items"), i, n, object)
     {
         run_model_event(model, &(struct run_event){kind, "ADDED", object}, now);

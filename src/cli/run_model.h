@@ -42,7 +42,8 @@ struct run_unit {
 struct run_pod {
     char *ns, *name, *uid;
     bool succeeded, failed;
-    char *why; /* it failed; or waits for a node */
+    int64_t revision; /* the newest one that was told of */
+    char *why;        /* it failed; or waits for a node */
     VEC(struct run_unit) units;
 };
 
@@ -82,8 +83,14 @@ struct run_counts {
     int64_t epoch; /* of a group that restarts in place; else 0 */
 };
 
+struct run_awaited {
+    char *uid;
+    int64_t revision;
+};
+
 struct run_model {
     VEC(struct run_group *) groups; /* in the order of the files */
+    VEC(struct run_awaited) awaited;
     time_ms began_at;
     /* A container has begun a life; its log is worth reading from now on. May be NULL. */
     void (*on_life)(void *arg, const struct run_pod *pod, const struct run_unit *unit);
@@ -107,6 +114,10 @@ void run_model_event(struct run_model *model, const struct run_event *event, tim
 /* All objects of a kind in a namespace: what is not among them any more is gone. */
 void run_model_list(struct run_model *model, const struct kind *kind, const char *ns,
                     yyjson_val *list, time_ms now);
+/* A list of pods that another stream than their watch has brought: those of ours that the watch has
+ * not told of yet, in that version or a later one, are `awaited` until it has. The verdict on a
+ * group and its pods come by different watches, and whichever is first. */
+void run_model_await(struct run_model *model, yyjson_val *list);
 /* There are no processes any more. */
 void run_model_stopped(struct run_model *model);
 

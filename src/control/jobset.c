@@ -81,7 +81,7 @@ static void map_job(struct control *control, const struct change *change)
 }
 
 /* A report wakes the JobSet only when something follows from it: of the members that arrive at a
- * barrier, the last. */
+ * barrier, or become ready behind it, the last. */
 static void map_pod(struct control *control, const struct change *change)
 {
     struct sets *sets = control_state(control);
@@ -89,8 +89,8 @@ static void map_pod(struct control *control, const struct change *change)
                                   ? sets_drop_pod(sets, control_world(control)->cache, change->obj)
                                   : sets_put_pod(sets, control_world(control)->cache, change->obj);
     static const struct group_budget ANY = {.max = 1};
-    if (state != NULL &&
-        (group_plan(state->group, &ANY).move != GROUP_WAIT || state->malformed != NULL))
+    if (state != NULL && (group_plan(state->group, &ANY).move != GROUP_WAIT ||
+                          group_is_ready(state->group) || state->malformed != NULL))
         control_add(control, state->uid);
 }
 

@@ -55,6 +55,8 @@ struct set_member { /* a pod of a group; it may outlive its Job */
     LIST_ENTRY(set_member) siblings;
     struct set_state *set;
     struct group_place place;
+    bool has_agent; /* of its own: its restarts do not show in the pod's status */
+    int64_t epoch;  /* that it had announced in the version before */
     char uid[];
 };
 

@@ -225,6 +225,7 @@ void look_settle_restart(struct set_look *look)
         return;
     if (look->is_suspended)
         draft_clear(look, "RestartingJobSet", "JobSetSuspended", "the JobSet is suspended");
-    else if (look_all_ready(look) && (look->state->group == NULL || is_running(look)))
+    else if (look_all_ready(look) &&
+             (look->state->group == NULL || group_is_ready(look->state->group)))
         draft_clear(look, "RestartingJobSet", "JobsReady", "all jobs are ready");
 }

@@ -9,6 +9,7 @@
 #include "control/jobset_internal.h"
 #include "core/recover/epoch.h"
 #include "model/cell.h"
+#include "model/jobset.h"
 #include <stdlib.h>
 
 struct sets *sets_new(void)
@@ -277,6 +278,22 @@ static const char *note(const struct obj *pod, const char *name)
     return yyjson_get_str(yyjson_obj_get(pod->meta.annotations, name));
 }
 
+static int64_t epoch_of(const struct obj *pod, bool *ret_malformed)
+{
+    return epoch_of_notes(note(pod, EPOCH_NOTE), note(pod, EPOCH_NOTE_LATER), ret_malformed);
+}
+
+/* A node writes the status of a member only when its group runs again, so a version that announces
+ * an epoch still tells of the one before. Whatever is written after it is of that epoch; a
+ * controller that has just begun takes what it finds. */
+static bool is_ready_now(struct set_member *member, const struct obj *pod, int64_t epoch)
+{
+    bool is_news = epoch != member->epoch;
+    member->epoch = epoch;
+    return (!is_news || member->has_agent) &&
+           cell_condition_is(json_at(pod->root, "status.conditions"), "Ready", "True");
+}
+
 static struct set_member *find_member(struct sets *sets, const struct obj *pod)
 {
     return map_get(sets->members, pod->meta.uid);
@@ -297,6 +314,8 @@ static struct set_member *need_member(struct sets *sets, const struct obj *pod)
     memcpy(member->uid, pod->meta.uid, size);
     member->set = job->set;
     member->place = place_of(job, index);
+    member->has_agent = jobset_pod_has_agent(yyjson_obj_get(pod->root, "spec"));
+    member->epoch = epoch_of(pod, NULL);
     LIST_INSERT_HEAD(&job->set->members, member, siblings);
     (void)map_put(sets->members, member->uid, member);
     return member;
@@ -314,8 +333,9 @@ struct set_state *sets_put_pod(struct sets *sets, const struct cache *cache, con
         .place = member->place,
         .created = pod->meta.created,
         .life = life_of(pod),
-        .epoch = epoch_of_notes(note(pod, EPOCH_NOTE), note(pod, EPOCH_NOTE_LATER), &is_malformed),
+        .epoch = epoch_of(pod, &is_malformed),
     };
+    report.is_ready = is_ready_now(member, pod, report.epoch);
     if (report.life == GROUP_SUCCEEDED && !counts_success(sets, cache, pod, member->place.index))
         report.life = GROUP_FAILED;
     bool is_news = group_put(state->group, &report);

@@ -427,9 +427,30 @@ static void on_started(struct punit *unit, const struct spawn_reply *reply)
     process_tell(unit->runtime, &event);
 }
 
+/* A spawner that died may have started what it did not tell of. What lives in the unit's group then
+ * ends first: its neighbours of the next epoch must not meet it. */
+static bool was_born_unseen(const struct punit *unit, const struct spawn_reply *reply)
+{
+    return reply->error == ECONNRESET && unit->has_leaf &&
+           cgroup_leaf_is_populated(unit->runtime->tree, unit->uid, unit->leaf);
+}
+
+static void end_unseen(struct punit *unit)
+{
+    struct spawn_reply end = {.type = SPAWN_EXITED,
+                              .id = unit->id,
+                              .status = -1,
+                              .at_ms = loop_wall(unit->runtime->loop)};
+    punit_exited(unit, &end);
+}
+
 static void on_failed(struct punit *unit, const struct spawn_reply *reply)
 {
     struct process_runtime *rt = unit->runtime;
+    if (was_born_unseen(unit, reply)) {
+        end_unseen(unit);
+        return;
+    }
     scoped_str text = {0};
     str_addf(&text, "%s %s%s%s", reply->what, reply->path, *reply->path != '\0' ? ": " : "",
              strerror(reply->error));

@@ -2,8 +2,9 @@
 """Workers, agents, connections and the server are killed at random, and the promises of the restart
 protocol (model/README.md) are checked from what the workers themselves wrote down.
 
-The test is the kubelet: it runs an agent for each pod that the server's own controllers make, starts
-it again when it dies, and reports success. MUSTER_CHAOS="N SECONDS [SEED]" makes it larger."""
+Once the test is the kubelet: it runs an agent for each pod that the server's own controllers make, starts
+it again when it dies, and reports success. Once a server with a node runs the workers, and its spawners
+are killed as well. MUSTER_CHAOS="N SECONDS [SEED]" makes both larger."""
 
 import collections
 import contextlib
@@ -293,6 +294,121 @@ def a_group_survives_what_is_done_to_it(world):
     for word in ("Sanitizer", "runtime error:", "Assertion"):
         if word in said:
             fail(said[-4000:])
+    print(f"# {dict(blows)}, {epoch} epochs", flush=True)
+    if epoch < 2:
+        fail("nothing was restarted: the test tried nothing")
+
+
+# ---- the node as agent ----
+
+class Machine:
+    """A server with a node, and one group on it."""
+
+    def __init__(self, folder, members):
+        self.folder, self.members = folder, members
+        self.log, self.go = folder / "node-workers.log", folder / "node-go"
+        self.log.touch()
+        self.server = Server(folder / "machine", node=True).start()
+        self.api = self.server.local()
+        index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+        worker = {"name": "w", "command": ["bash", "-c", WORKER.replace("$$", "$$$$")], "env": [
+            {"name": "LOG", "value": str(self.log)}, {"name": "GO", "value": str(self.go)},
+            {"name": "INDEX", "valueFrom": {"fieldRef": {"fieldPath": index}}}]}
+        thing = jobset("set", members, restarts=1000000)
+        del thing["spec"]["managedBy"]
+        spec = thing["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+        spec.update({"restartPolicy": "OnFailure", "containers": [worker], "terminationGracePeriodSeconds": 1})
+        self.api.ok("POST", jobsets("default"), thing)
+
+    def status(self):
+        return self.api.get(f"{jobsets('default')}/set").get("status", {})
+
+    def lines(self):
+        return [line.split() for line in self.log.read_text().splitlines()]
+
+    def workers(self):
+        """Who began last in each place, as far as it is there."""
+        pids = {index: int(pid) for what, _, index, pid in self.lines() if what == "start"}
+        return sorted(pid for pid in pids.values() if os.path.exists(f"/proc/{pid}"))
+
+    def spawners(self):
+        found = []
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                words = pathlib.Path(f"/proc/{entry}/cmdline").read_text().split("\0")
+                if "spawner" in words and str(self.folder) in " ".join(words):
+                    found.append(int(entry))
+        return found
+
+    def come_back(self, gently):
+        self.api.close()
+        if gently:
+            self.server.stop()
+        else:
+            self.server.kill()
+        self.server.start()
+        self.api = self.server.local()
+
+    def settle(self):
+        end = time.monotonic() + LIMIT_S
+        while time.monotonic() < end:
+            status = self.status()
+            synced = str(status.get("syncedEpoch", 0))
+            if len({i for w, e, i, _ in self.lines()[-4 * self.members:] if e == synced}) == self.members:
+                return
+            time.sleep(0.05)
+        fail(f"the members did not come together: {status}\n{self.lines()[-self.members:]}\n"
+             + self.server.stderr[-3000:])
+
+
+def kill_all(pids):
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def torment_machine(machine, dice):
+    """One blow."""
+    what = dice.choices(("worker", "server", "goodbye", "spawners"), (14, 2, 1, 2))[0]
+    if what in ("server", "goodbye"):
+        machine.come_back(gently=what == "goodbye")
+        return what
+    spawners = machine.spawners() if what == "spawners" else []
+    workers = machine.workers()
+    kill_all(dice.sample(workers, min(len(workers), dice.choice((1, 1, 1, 3)))))
+    if spawners:
+        time.sleep(dice.random() * 0.06)  # into the midst of the starts that follow
+        kill_all(spawners)
+    return what
+
+
+@cases
+def a_group_on_a_node_survives_it_too(world):
+    wish = os.environ.get("MUSTER_CHAOS", "16 10").split()
+    members, seconds = int(wish[0]), float(wish[1])
+    seed = int(wish[2]) if len(wish) > 2 else random.randrange(1 << 32)
+    print(f"# {members} members, {seconds} s, seed {seed}", flush=True)
+    dice = random.Random(seed)
+    blows = collections.Counter()
+    machine = Machine(pathlib.Path(world.folder), members)
+    try:
+        machine.settle()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            blows[torment_machine(machine, dice)] += 1
+            if dice.random() < 0.3:
+                machine.settle()
+            else:
+                time.sleep(dice.random() * 0.3)  # the pace of trouble, not of the test
+        machine.settle()
+        machine.go.touch()
+        machine.api.wait_for(jobsets("default"), lambda s: s["status"].get("terminalState") == "Completed")
+        machine.api.close()
+        machine.server.stop()
+    finally:
+        machine.go.touch()  # workers that a failure left behind end by themselves
+        machine.server.end()
+    epoch = check(machine.lines(), members)
     print(f"# {dict(blows)}, {epoch} epochs", flush=True)
     if epoch < 2:
         fail("nothing was restarted: the test tried nothing")

@@ -251,6 +251,27 @@ def jobs_are_followed_to_their_end(w):
     w.check_tidy()
 
 
+@contextlib.contextmanager
+def busy_machine():
+    """One more process that wants a core than there are."""
+    burners = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() + 1)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+@cases
+def what_a_short_command_says_is_shown_however_busy_the_machine_is(w):
+    with w.shared(), busy_machine():
+        for turn in range(20):
+            out, _ = w.run("-n", "3", "--name", f"short-{turn}", "--", "sh", "-c", f"echo said $RANK in {turn}")
+            said = sorted(line.partition(" | ")[2] for line in out if " | said " in line)
+            equal(said, [f"said {rank} in {turn}" for rank in range(3)], "\n".join(out))
+
+
 @cases
 def files_that_run_nothing_are_fine(w):
     thing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}

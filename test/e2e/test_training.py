@@ -228,6 +228,57 @@ def workers_outlive_the_server(w):
     w.remove("stays")
 
 
+def condition(thing, name):
+    return next((c for c in thing.get("status", {}).get("conditions", []) if c["type"] == name), {})
+
+
+def come_back(w):
+    """The server is told to end, and started again."""
+    w.api.close()
+    w.node.server.stop()
+    w.node.server.start()
+    w.node.api = w.api = w.node.server.local()
+
+
+def field(name, path):
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+@cases
+def a_server_that_is_told_to_end_costs_no_restart(w):
+    mark = w.path("mark")
+    command = ["python3", "-c", "import time; time.sleep(1000)", str(mark)]
+    w.api.ok("POST", SETS, job_set("alone", 3, command, restarts=0))
+    w.api.ok("POST", SETS, job_set("agents", 3, ["muster-agent", "--", *command], restarts=0, env=(
+        field("NAMESPACE", "metadata.namespace"), field("POD_NAME", "metadata.name"),
+        field("JOBSET_NAME", "metadata.annotations['jobset.sigs.k8s.io/jobset-name']"))))
+    for epoch in (1, 2, 3):
+        for name in ("alone", "agents"):
+            status = w.wait_set(name, lambda o: synced(o) == epoch or is_over(o))["status"]
+            equal((status["syncedEpoch"], status.get("restartsCountTowardsMax", 0)), (epoch, 0), name)
+        wait_until(lambda: len(workers(mark)) == 6, "six workers")
+        if epoch < 3:
+            come_back(w)
+    w.remove("alone")
+    w.remove("agents")
+
+
+@cases
+def a_restart_is_told_of_until_all_are_ready_again(w):
+    mark = w.path("mark")
+    w.api.ok("POST", SETS, job_set("told", 4, ["python3", "-c", "import time; time.sleep(1000)", str(mark)]))
+    for turn in range(1, 6):
+        before = wait_until(lambda: len(workers(mark)) == 4 and sorted(workers(mark)), "four workers")
+        os.kill(before[0], signal.SIGKILL)
+        w.wait_set("told", lambda o: o["status"].get("inPlaceRestarts", 0) == turn and
+                   condition(o, "RestartingJobSet").get("status") == "True")
+        end = w.wait_set("told", lambda o: condition(o, "RestartingJobSet").get("status") == "False")
+        equal((condition(end, "RestartingJobSet")["reason"], synced(end)), ("JobsReady", turn + 1))
+        for pod in w.api.get("/api/v1/namespaces/default/pods")["items"]:
+            equal(pod["status"]["containerStatuses"][0]["restartCount"], turn, "of " + pod["metadata"]["name"])
+    w.remove("told")
+
+
 @cases
 def who_waits_says_for_whom(w):
     thing = job_set("late", 2, ["sleep", "1000"])

@@ -295,7 +295,7 @@ void mate_step(struct mate *mate, bool sees_all)
     struct crew *crew = mate->crew;
     const struct obj *pod =
         cache_get(sim_store(crew->sim)->cache, &KIND_POD, "default", mate->name);
-    if (pod == NULL || strcmp(pod->meta.uid, mate->uid) != 0)
+    if (pod == NULL || strcmp(pod->meta.uid, mate->uid) != 0 || crew->is_leaving)
         return;
     if (pod->meta.deleted != 0 && pod->meta.deletion_grace_s > 0) {
         leave(mate);
@@ -346,6 +346,20 @@ void mate_crash(struct mate *mate)
     mate->is_up = false;
     mate->is_writing = false;
     mate->member = (struct member){0};
+}
+
+/* No mishap; but a success that is being counted stays one. */
+void crew_come_back(struct crew *crew)
+{
+    crew->is_leaving = false;
+    for (size_t i = 0; i < crew->list.len; i++) {
+        struct mate *mate = crew->list.items[i];
+        if (mate->has_failed || (mate->work == WORK_GOOD && mate->is_writing))
+            continue;
+        end_work(mate);
+        mate->is_up = mate->is_writing = false;
+        mate->member = (struct member){0};
+    }
 }
 
 void mate_lose(struct mate *mate, int exit_code)
@@ -550,6 +564,7 @@ void crew_on_change(struct crew *crew, const struct change *change)
 /* Something may have been stored of which nobody was told. */
 void crew_on_reopen(struct crew *crew)
 {
+    crew->is_leaving = false; /* killed before it could end */
     struct cache *cache = sim_store(crew->sim)->cache;
     struct obj *obj = cache_first(cache, &KIND_POD, "default");
     for (; obj != NULL; obj = cache_after(cache, &KIND_POD, "default", obj))

@@ -47,6 +47,7 @@ struct crew {
     int64_t charged, restarts;
     int64_t anew; /* restarts that made Jobs anew, or one of them */
     bool has_verdict, is_completed;
+    bool is_leaving; /* the nodes were told to end: as agents they do nothing more */
     /* By place. */
     int64_t *announced, *started;
     bool *counted;        /* its Job has counted a success there */
@@ -77,6 +78,9 @@ void mate_succeed(struct mate *mate);              /* ... or zero */
 void mate_crash(struct mate *mate);                /* its agent ends, its worker runs on */
 void mate_lose(struct mate *mate, int exit_code);  /* its pod fails with all that ran in it */
 void mate_repeat(struct mate *mate, int64_t back); /* an announcement, late or again */
+
+/* The epoch is over by intent: all nodes end with what they run, and come back. */
+void crew_come_back(struct crew *crew);
 
 /* All run in one epoch or have succeeded, or there is a verdict and no worker. */
 bool crew_is_settled(const struct crew *crew);

@@ -32,6 +32,7 @@ struct run {
     bool is_calm;   /* nobody meddles with the JobSet */
     bool has_rules; /* some exit codes fail the Job, and the failure policy has it made anew */
     bool is_kind;   /* nothing happens to members: no restart may be charged */
+    uint64_t shutdowns;
 };
 
 static bool is_traced;
@@ -158,6 +159,40 @@ static void resize(struct run *run)
     ask(run, WRITE_PATCH, body);
 }
 
+static void on_deprecated(void *arg, struct write_result *result)
+{
+    struct run *run = arg;
+    if (!run->crew.is_leaving)
+        return;
+    if (status_ok(&result->status)) {
+        run->shutdowns++;
+        crew_come_back(&run->crew);
+    }
+    run->crew.is_leaving = false; /* somebody else was faster: it is not tried again here */
+}
+
+/* A server that is told to end: as src/control/pods/leave.c has it. */
+static void shut_down(struct run *run)
+{
+    const struct obj *set = set_of(run);
+    int64_t synced = set != NULL ? json_int_at(set->root, "status.syncedEpoch", 0) : 0;
+    if (run->crew.is_leaving || run->crew.has_verdict || synced == 0 ||
+        synced <= json_int_at(set->root, "status.deprecatedEpoch", 0))
+        return;
+    scoped_free char *json = mem_printf("{\"status\":{\"deprecatedEpoch\":%" PRId64
+                                        ",\"previousInPlaceRestartAttempt\":%" PRId64 "}}",
+                                        synced, synced - 1);
+    struct write *write = write_new(WRITE_PATCH, &KIND_JOBSET, "default", "s");
+    if (json_parse(sv_of(json), &write->patch, NULL) < 0)
+        abort();
+    write->sub = SUB_STATUS;
+    write->if_version = mem_strdup(set->meta.resource_version);
+    write->done = on_deprecated;
+    write->arg = run;
+    run->crew.is_leaving = true;
+    sim_submit(run->sim, write);
+}
+
 /* ---- time ---- */
 
 static void pass(struct run *run, time_ms span)
@@ -173,10 +208,12 @@ static void pass(struct run *run, time_ms span)
 
 static void meddle(struct run *run)
 {
-    uint64_t dice = rng_below(run->rng, 10);
+    uint64_t dice = rng_below(run->rng, 13);
     if (run->is_calm)
         return;
-    if (dice < 2) {
+    if (dice >= 10) {
+        shut_down(run);
+    } else if (dice < 2) {
         set_suspend(run, rng_chance(run->rng, 1, 2));
     } else if (dice < 4) { /* and somebody thinks better of it */
         set_suspend(run, true);
@@ -247,6 +284,7 @@ static void step_all(struct run *run)
 static void heal(struct run *run)
 {
     sim_heal(run->sim);
+    run->crew.is_leaving = false;
     pass(run, 10 * SECOND);
     for (int i = 0; i < HEAL_ROUNDS && run->crew.failure == NULL; i++) {
         const struct obj *set = set_of(run);
@@ -274,7 +312,7 @@ static void finish(struct run *run)
 }
 
 struct summary {
-    uint64_t trace, starts, lifts, restarts, charged, anew, completed, crashes;
+    uint64_t trace, starts, lifts, restarts, charged, anew, completed, crashes, shutdowns;
 };
 
 static void open_run(struct run *run, uint64_t seed, struct sim_faults faults)
@@ -326,6 +364,7 @@ static bool run_seed(uint64_t seed, int steps, struct summary *summary)
                                 .charged = summary->charged + (uint64_t)run.crew.charged,
                                 .anew = summary->anew + (uint64_t)run.crew.anew,
                                 .completed = summary->completed + run.crew.is_completed,
+                                .shutdowns = summary->shutdowns + run.shutdowns,
                                 .crashes = summary->crashes + stats.crashes};
     bool ok = run.crew.failure == NULL;
     if (!ok)
@@ -355,16 +394,16 @@ static int run_seeds(uint64_t seed, uint64_t seeds, int steps)
         ok = run_seed(i, steps, &summary);
     printf("# %" PRIu64 " starts in %" PRIu64 " epochs, %" PRIu64 " restarts, %" PRIu64
            " charged, %" PRIu64 " of Jobs, %" PRIu64 " of %" PRIu64 " completed, %" PRIu64
-           " crashes\n",
+           " crashes, %" PRIu64 " shutdowns\n",
            summary.starts, summary.lifts, summary.restarts, summary.charged, summary.anew,
-           summary.completed, seeds, summary.crashes);
+           summary.completed, seeds, summary.crashes, summary.shutdowns);
     printf("%s 2 - S1 to S5, the budget, and every group runs or has ended\n",
            ok ? "ok" : "not ok");
     /* What was to be tried did happen. */
     bool is_much =
         seeds < 20 || (summary.lifts > seeds && summary.restarts > summary.charged &&
                        summary.charged > 0 && summary.anew > 0 && summary.completed > 0 &&
-                       summary.completed < seeds && summary.crashes > 0);
+                       summary.completed < seeds && summary.crashes > 0 && summary.shutdowns > 0);
     printf("%s 3 - enough has happened\n", is_much ? "ok" : "not ok");
     return ok && same && is_much ? 0 : 1;
 }

@@ -67,7 +67,7 @@ static struct member_status status_of(const struct obj *jobset)
                                   .has_verdict = has_verdict(jobset)};
 }
 
-static struct obj *jobset_of(const struct runner *runner, const char *uid)
+struct obj *gang_jobset(const struct runner *runner, const char *uid)
 {
     struct obj *obj = cache_by_uid(control_world(runner->control)->cache, uid);
     return obj != NULL && obj->kind == &KIND_JOBSET ? obj : NULL;
@@ -80,12 +80,18 @@ static bool restarts_in_place(const struct obj *jobset)
            yyjson_obj_get(jobset->meta.annotations, JOBSET_NOTE_NOT_IN_PLACE) == NULL;
 }
 
+bool gang_is_running(const struct obj *jobset)
+{
+    struct member_status status = status_of(jobset);
+    return restarts_in_place(jobset) && status.synced > status.deprecated && !status.has_verdict;
+}
+
 enum gang_role gang_role(struct runner *runner, const struct rpod *pod)
 {
     const char *uid = label_of(pod->obj, JOBSET_LABEL_UID);
     if (uid == NULL || jobset_pod_has_agent(yyjson_obj_get(pod->obj->root, "spec")))
         return GANG_NONE;
-    const struct obj *jobset = jobset_of(runner, uid);
+    const struct obj *jobset = gang_jobset(runner, uid);
     if (jobset == NULL)
         return GANG_LOST;
     return restarts_in_place(jobset) ? GANG_MEMBER : GANG_NONE;
@@ -205,7 +211,7 @@ static void obey(struct rpod *pod, enum member_act act)
 
 static void join(struct rpod *pod)
 {
-    const struct obj *jobset = jobset_of(pod->gang->runner, pod->gang->key + 1);
+    const struct obj *jobset = gang_jobset(pod->gang->runner, pod->gang->key + 1);
     struct member_status status = jobset != NULL ? status_of(jobset) : pod->gang->status;
     obey(pod, member_join(&pod->member, announced_by(pod->obj), &status));
 }
@@ -234,7 +240,7 @@ static struct gang *gang_of(struct runner *runner, const char *uid)
     gang->key = mem_printf("%%%s", uid);
     TAILQ_INIT(&gang->members);
     TAILQ_INIT(&gang->announcing);
-    const struct obj *jobset = jobset_of(runner, uid);
+    const struct obj *jobset = gang_jobset(runner, uid);
     if (jobset != NULL)
         gang->status = status_of(jobset);
     tell_hosts(gang, jobset);
@@ -377,9 +383,9 @@ static void see_all(struct gang *gang)
 void gang_reconcile(struct runner *runner, const char *key)
 {
     struct gang *gang = map_get(runner->gangs, key + 1);
-    if (gang == NULL)
-        return;
-    const struct obj *jobset = jobset_of(runner, key + 1);
+    if (gang == NULL || runner->is_leaving)
+        return; /* who announces now would have to do so again when we are back */
+    const struct obj *jobset = gang_jobset(runner, key + 1);
     struct member_status status = jobset != NULL ? status_of(jobset) : gang->status;
     if (!is_same(&status, &gang->status)) {
         gang->status = status;

@@ -8,6 +8,10 @@ enum gang_role {
     GANG_MEMBER, /* the node is its agent */
     GANG_LOST,   /* its JobSet is gone */
 };
+/* The JobSet with this UID, or NULL. */
+struct obj *gang_jobset(const struct runner *runner, const char *uid);
+/* Its members restart in place, and the barrier is lifted for them now. */
+bool gang_is_running(const struct obj *jobset);
 enum gang_role gang_role(struct runner *runner, const struct rpod *pod);
 /* A member is in the engine, as new or as it was left. */
 void gang_enter(struct runner *runner, struct rpod *pod);

@@ -16,6 +16,7 @@
 #include "base/quantity.h"
 #include "control/controllers.h"
 #include "control/pods/gang.h"
+#include "control/pods/leave.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -495,6 +496,12 @@ static void reconcile_gang(struct runner *runner, const char *key)
     act_pump(runner);
 }
 
+static void be_late(struct runner *runner)
+{
+    if (runner->is_leaving && !runner->is_shutdown)
+        runner_end_pods(runner);
+}
+
 static void runner_reconcile(struct control *control, const char *key)
 {
     struct runner *runner = control_arg(control);
@@ -511,6 +518,10 @@ static void runner_reconcile(struct control *control, const char *key)
         register_node(runner);
     else if (strcmp(key, KEY_LEASE) == 0)
         register_lease(runner);
+    else if (strcmp(key, KEY_LEAVE) == 0)
+        leave_reconcile(runner);
+    else if (strcmp(key, KEY_LATE) == 0)
+        be_late(runner);
     else if (key[0] == '!')
         act_watchdog(runner, key);
     else if (key[0] == '%')
@@ -574,6 +585,8 @@ static void runner_map(struct control *control, const struct change *change)
         map_pod(runner, change);
     } else if (kind == &KIND_JOBSET) {
         gang_on_jobset(runner, change->obj);
+        if (runner->is_leaving)
+            control_add(control, KEY_LEAVE);
     } else if (kind == &KIND_NODECONFIG) {
         control_add(control, KEY_SETTINGS);
     } else if (kind == &KIND_NODE && str_eq(change->obj->meta.name, runner->options.node)) {
@@ -613,7 +626,9 @@ static void runner_end(struct control *control)
     start_free(runner->engine);
     runner->engine = start_new(&runner->settings.start);
     runner->tick_at = TIME_NEVER;
-    runner->has_found_all = runner->is_shutdown = false;
+    runner->has_found_all = runner->is_shutdown = runner->is_leaving = false;
+    map_free(runner->leaving);
+    runner->leaving = map_new();
     runner->was_sampling = false;
     runner->registered[0] = '\0';
     runner->control = NULL;
@@ -646,6 +661,7 @@ struct runner *runner_new(const struct runner_options *options)
     runner->pods = map_new();
     runner->by_uid = map_new();
     runner->gangs = map_new();
+    runner->leaving = map_new();
     runner->tick_at = TIME_NEVER;
     arena_init(&runner->arena);
     options->runtime->ops->listen(options->runtime, act_on_event, runner);
@@ -661,6 +677,7 @@ void runner_free(struct runner *runner)
     map_free(runner->pods);
     map_free(runner->by_uid);
     map_free(runner->gangs);
+    map_free(runner->leaving);
     podadopt_done(runner);
     start_free(runner->engine);
     arena_done(&runner->arena);
@@ -700,15 +717,25 @@ size_t runner_pods(const struct runner *runner)
     return stats.pods;
 }
 
-void runner_shutdown(struct runner *runner, void (*done)(void *arg), void *arg)
+void runner_end_pods(struct runner *runner)
 {
     (void)map_each(runner->pods, stop_each, runner);
     runner->is_shutdown = true;
-    runner->shutdown_done = done;
-    runner->shutdown_arg = arg;
     act_pump(runner);
     if (runner->control != NULL)
         control_wake(runner->control);
+}
+
+void runner_shutdown(struct runner *runner, void (*done)(void *arg), void *arg)
+{
+    bool is_first = !runner->is_leaving;
+    runner->shutdown_done = done;
+    runner->shutdown_arg = arg;
+    runner->is_leaving = true;
+    if (is_first && leave_begin(runner))
+        return;
+    runner->is_shutdown = runner->is_shutdown || !is_first; /* without grace */
+    runner_end_pods(runner);
 }
 
 void runner_metrics(const struct runner *runner, struct str *out)

@@ -77,13 +77,15 @@ struct runner {
     struct node_settings settings;
     struct map *pods; /* by key */
     struct map *by_uid;
-    struct map *gangs; /* by the UID of their JobSet */
+    struct map *gangs;   /* by the UID of their JobSet */
+    struct map *leaving; /* UIDs of JobSets whose epoch is to be over before pods end */
     VEC(struct unit_found) found;
     bool has_found_all;
     char registered[32]; /* when this life wrote the Node's status */
     bool has_told_registered;
-    bool is_shutdown;
-    bool is_cut_off; /* neither hears nor says anything; its processes go on */
+    bool is_leaving;  /* was told to end; leave.c */
+    bool is_shutdown; /* its pods were */
+    bool is_cut_off;  /* neither hears nor says anything; its processes go on */
     void (*shutdown_done)(void *arg);
     void *shutdown_arg;
     time_ms wall_offset; /* wall - steady, fixed at the start: status must not follow clock jumps */
@@ -102,6 +104,9 @@ static inline time_ms runner_wall(const struct runner *runner, time_ms steady)
 {
     return steady + runner->wall_offset;
 }
+
+/* runner.c: all of them, after the grace of each; called again: at once. */
+void runner_end_pods(struct runner *runner);
 
 /* podspec.c: from the object to what the engine wants; lives in the arena. */
 void podspec_read(struct arena *arena, const struct obj *pod, bool all_notify,

@@ -39,6 +39,7 @@ struct pod {
     time_ms created;
     enum group_life life;
     int64_t epoch;
+    bool is_ready;
     char uid[];
 };
 
@@ -58,11 +59,13 @@ struct group {
     int64_t deprecated, synced;
     int64_t count[CLASSES]; /* of those in `places` */
     int64_t ghosts;         /* not ended, and their place is a younger one's, or done */
+    int64_t ready;          /* in `synced` */
+    int64_t ready_next;     /* arrived, and said to be ready before anybody may be */
 };
 
 struct share { /* what one place adds to the counts */
     enum class class;
-    int64_t ghosts;
+    int64_t ghosts, ready, ready_next;
 };
 
 struct group *group_new(void)
@@ -167,6 +170,9 @@ static struct share share_of(const struct group *group, const struct place *plac
     if (share.class <= CLASS_OUTSIDE)
         return share;
     const struct pod *pod, *holder = share.class == CLASS_DONE ? NULL : newest_pod(place);
+    bool is_ready = holder != NULL && holder->is_ready && holder->life == GROUP_LIVES;
+    share.ready = is_ready && holder->epoch == group->synced;
+    share.ready_next = is_ready && share.class == CLASS_ARRIVED;
     LIST_FOREACH(pod, &place->pods, siblings)
     {
         share.ghosts += pod != holder && !has_ended(pod);
@@ -174,14 +180,28 @@ static struct share share_of(const struct group *group, const struct place *plac
     return share;
 }
 
+static int64_t expected(const struct group *group)
+{
+    return group->size - group->count[CLASS_DONE];
+}
+
+bool group_is_ready(const struct group *group)
+{
+    return group->synced > group->deprecated && group->ready == expected(group);
+}
+
 /* True: it makes a difference. */
 static bool exchange(struct group *group, const struct share *before, const struct place *place)
 {
     struct share after = share_of(group, place);
+    bool was_ready = group_is_ready(group);
     group->count[before->class]--;
     group->count[after.class]++;
     group->ghosts += after.ghosts - before->ghosts;
-    return before->class != after.class || before->ghosts != after.ghosts;
+    group->ready += after.ready - before->ready;
+    group->ready_next += after.ready_next - before->ready_next;
+    return before->class != after.class || before->ghosts != after.ghosts ||
+           was_ready != group_is_ready(group);
 }
 
 static bool count_one(void *arg, const char *key, void *value)
@@ -191,13 +211,15 @@ static bool count_one(void *arg, const char *key, void *value)
     struct share share = share_of(group, value);
     group->count[share.class]++;
     group->ghosts += share.ghosts;
+    group->ready += share.ready;
+    group->ready_next += share.ready_next;
     return true;
 }
 
 static void recount(struct group *group)
 {
     memset(group->count, 0, sizeof(group->count));
-    group->ghosts = 0;
+    group->ghosts = group->ready = group->ready_next = 0;
     (void)map_each(group->places, count_one, group);
 }
 
@@ -228,12 +250,14 @@ void group_set_epochs(struct group *group, int64_t deprecated, int64_t synced)
     int64_t next = next_epoch(group);
     if (next == before)
         return;
-    if (next != before + 1 || group->count[CLASS_BEYOND] > 0) {
+    if (next != before + 1 || synced != before || group->count[CLASS_BEYOND] > 0) {
         recount(group);
         return;
     }
     group->count[CLASS_BEHIND] += group->count[CLASS_ARRIVED];
     group->count[CLASS_ARRIVED] = 0;
+    group->ready = group->ready_next;
+    group->ready_next = 0;
 }
 
 /* ---- what is there ---- */
@@ -302,6 +326,7 @@ bool group_put(struct group *group, const struct group_pod *report)
         LIST_INSERT_HEAD(&place->pods, pod, siblings);
     pod->life = report->life;
     pod->epoch = report->epoch;
+    pod->is_ready = report->is_ready;
     return exchange(group, &before, place);
 }
 
@@ -333,11 +358,6 @@ bool group_set_done(struct group *group, struct group_place at, bool is_done)
 }
 
 /* ---- what to do ---- */
-
-static int64_t expected(const struct group *group)
-{
-    return group->size - group->count[CLASS_DONE];
-}
 
 static struct group_plan plan_running(const struct group *group, const struct group_budget *budget)
 {
@@ -408,7 +428,8 @@ const char *group_problem(const struct group *group)
     struct group other = *group;
     recount(&other);
     if (memcmp(other.count, group->count, sizeof(other.count)) != 0 ||
-        other.ghosts != group->ghosts)
+        other.ghosts != group->ghosts || other.ready != group->ready ||
+        other.ready_next != group->ready_next)
         return "counts of places differ from a recount";
     int64_t inside = 0;
     for (int i = CLASS_DONE; i < CLASSES; i++)

@@ -38,6 +38,7 @@ struct group_pod {
     time_ms created; /* of two pods with one place, the younger counts */
     enum group_life life;
     int64_t epoch; /* that it has announced; 0: none */
+    bool is_ready; /* in that epoch: not what was said of the one before */
 };
 /* True: what the group should do may have changed. */
 bool group_put(struct group *group, const struct group_pod *pod);
@@ -67,6 +68,9 @@ struct group_plan group_plan(const struct group *group, const struct group_budge
 /* The pod whose announcement asks for the restart (GROUP_DEPRECATE that is charged, GROUP_FAIL), or
  * that is to be expelled (GROUP_EXPEL); NULL: none. Looks at all members. */
 const char *group_culprit(const struct group *group);
+
+/* The barrier is lifted, and everybody who is expected has become ready since. */
+bool group_is_ready(const struct group *group);
 
 struct group_counts {
     int64_t places, done; /* expected at all; of these, succeeded */

@@ -353,6 +353,51 @@ static void test_a_vpod_is_placed(void **state)
     run_model_done(&model);
 }
 
+static void await(struct run_model *model, const char *text)
+{
+    scoped_json *doc = doc_of(text);
+    run_model_await(model, yyjson_doc_get_root(doc));
+}
+
+/* The verdict and the pods come by different watches. */
+static void test_a_verdict_that_is_before_its_pods(void **state)
+{
+#define AT(uid, revision, owner)                                                                   \
+    META(uid, uid, ",'resourceVersion':'" revision "','ownerReferences':[{'uid':'" owner "'}]")
+#define DONE                                                                                       \
+    ",'status':{'phase':'Succeeded','containerStatuses':[{'name':'c','containerID':'c/1','state':" \
+    "{'terminated':{'exitCode':0}}}]}"
+    (void)state;
+    struct run_model model;
+    scoped_str lives = {0};
+    run_model_init(&model, 0);
+    model.on_life = count_life;
+    model.arg = &lives;
+    add(&model, &KIND_JOB, JOB(""));
+    event(&model, &KIND_POD, "ADDED", "{" AT("p0", "5", "j1") ONE "}", 1);
+    event(&model, &KIND_JOB, "MODIFIED",
+          JOB(",'status':{'conditions':[{'type':'Complete','status':'True'}]}"), 7);
+    assert_string_equal(str_text(&lives), ""); /* it is over, and nobody has opened a log */
+    await(&model, "{'items':[{" AT("p0", "12", "j1") ONE "},{" AT("p1", "14", "j1") ONE
+          "},{" AT("p2", "9", "j1") ONE "},{" AT("p9", "20", "other") ONE "}]}");
+    assert_int_equal(model.awaited.len, 3);
+    event(&model, &KIND_POD, "MODIFIED", "{" AT("p0", "11", "j1") ONE "}", 8);
+    assert_int_equal(model.awaited.len, 3); /* not its last word */
+    event(&model, &KIND_POD, "MODIFIED", "{" AT("p0", "12", "j1") ONE DONE "}", 8);
+    assert_string_equal(str_text(&lives), "[p0/c c/1]");
+    event(&model, &KIND_POD, "DELETED", "{" AT("p2", "8", "j1") ONE "}", 8);
+    assert_int_equal(model.awaited.len, 1);
+    list(&model, &KIND_POD, "{'metadata':{'resourceVersion':'13'},'items':[]}", 9);
+    assert_int_equal(model.awaited.len, 1); /* a list from before */
+    list(&model, &KIND_POD,
+         "{'metadata':{'resourceVersion':'14'},'items':[{" AT("p1", "14", "j1") ONE DONE "}]}", 9);
+    assert_int_equal(model.awaited.len, 0);
+    assert_string_equal(str_text(&lives), "[p0/c c/1][p1/c c/1]");
+    await(&model, "{'items':[{" AT("p1", "14", "j1") ONE "}]}");
+    assert_int_equal(model.awaited.len, 0); /* is known already */
+    run_model_done(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_a_server_that_tells_no_lifecycle),
         cmocka_unit_test(test_a_set_of_jobs),
         cmocka_unit_test(test_a_vpod_is_placed),
+        cmocka_unit_test(test_a_verdict_that_is_before_its_pods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

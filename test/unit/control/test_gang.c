@@ -241,6 +241,74 @@ static void test_back_behind_the_barrier(void **state)
     assert_group("2", "2", 2); /* announced before, so nothing is announced twice */
 }
 
+/* ---- the node is told to end ---- */
+
+static void on_quiet(void *arg)
+{
+    (*(int *)arg)++;
+}
+
+static int64_t set_says(const char *field)
+{
+    const struct obj *set = stage_get(s.sim, &KIND_JOBSET, "default", "g");
+    return json_int_at(yyjson_obj_get(set->root, "status"), field, 0);
+}
+
+/* Before a pod is touched the epoch is over, so that nobody has to ask for the next one. */
+static void test_a_shutdown_is_not_the_groups_fault(void **state)
+{
+    (void)state;
+    int quiet = 0;
+    publish(0, 1);
+    run_s(&s, 3);
+    assert_group("1", "1", 2);
+    runner_shutdown(s.runner, on_quiet, &quiet);
+    run_s(&s, 1);
+    assert_int_equal(quiet, 1);
+    assert_group("1", "1", 0);
+    assert_int_equal(set_says("deprecatedEpoch"), 1);
+    assert_int_equal(set_says("previousInPlaceRestartAttempt"), 0);
+    assert_int_equal(set_says("inPlaceRestarts"), 1);
+    assert_int_equal(set_says("restartsCountTowardsMax"), 0);
+    const struct obj *set = stage_get(s.sim, &KIND_JOBSET, "default", "g");
+    yyjson_val *condition = yyjson_arr_get_first(json_at(set->root, "status.conditions"));
+    assert_string_equal(json_str_at(condition, "type"), "RestartingJobSet");
+    assert_string_equal(json_str_at(condition, "reason"), "NodeShutdown");
+    sim_restart_manager(s.sim);
+    run_s(&s, 2);
+    assert_group("2", "2", 0); /* at the barrier, which is what the group waits for */
+    publish(1, 2);
+    run_s(&s, 1);
+    assert_group("2", "2", 2);
+}
+
+/* What is not running is left as it is; a second call does not wait for anything. */
+static void test_a_shutdown_at_the_barrier(void **state)
+{
+    (void)state;
+    int quiet = 0;
+    run_s(&s, 3);
+    uint64_t before = stage_get(s.sim, &KIND_JOBSET, "default", "g")->revision;
+    runner_shutdown(s.runner, on_quiet, &quiet);
+    run_s(&s, 1);
+    assert_int_equal(quiet, 1);
+    assert_int_equal(stage_get(s.sim, &KIND_JOBSET, "default", "g")->revision, before);
+}
+
+static void test_a_hasty_shutdown_waits_for_no_write(void **state)
+{
+    (void)state;
+    int quiet = 0;
+    publish(0, 1);
+    run_s(&s, 3);
+    runner_shutdown(s.runner, on_quiet, &quiet);
+    runner_shutdown(s.runner, on_quiet, &quiet);
+    assert_int_equal(set_says("deprecatedEpoch"), 0);
+    stage_run(s.sim, 100);
+    assert_int_equal(quiet, 1);
+    assert_group("1", "1", 0);
+}
+
 /* ---- who is no member ---- */
 
 static void test_others_do_not_wait(void **state)
@@ -296,6 +364,9 @@ int main(void)
         STORY(test_workers_that_live_go_on),
         STORY(test_a_death_that_nobody_saw),
         STORY(test_back_behind_the_barrier),
+        STORY(test_a_shutdown_is_not_the_groups_fault),
+        STORY(test_a_shutdown_at_the_barrier),
+        STORY(test_a_hasty_shutdown_waits_for_no_write),
         ALONE(test_others_do_not_wait),
         ALONE(test_who_brings_an_agent),
         ALONE(test_older_incarnations_are_fenced),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The barrier of a group, told in words:
  *   "a1"   pod a, of place 0, has announced epoch 1; "a" nothing; pods are named after their place
+ *   "a1*"  and is ready in it
  *   "a1+"  the same place, a younger pod; "a1-" it is being stopped, "a1x" failed, "a1." succeeded
  *   "!a"   the pod is gone
  * Names of tests have the numbers of the cases that they are. Attempts there are epochs less one.
@@ -62,7 +63,8 @@ static void tell_one(struct stage *stage, const char *word)
                             .place = {0, 0, *word - 'a'},
                             .created = 1000 + is_young,
                             .life = life,
-                            .epoch = strtol(word + 1, NULL, 10)};
+                            .epoch = strtol(word + 1, NULL, 10),
+                            .is_ready = *end == '*'};
     (void)group_put(stage->group, &pod);
     assert_null(group_problem(stage->group));
 }
@@ -468,6 +470,29 @@ static void test_any_order_is_the_protocol(void **state)
 
 /* The same for any number of members: what one report costs does not depend on it. Counted as
  * places that a decision would have to look at, which is none. */
+static void test_52_ready_is_of_the_epoch_that_runs(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(3, 0, 0);
+    tell(&stage, "a1 b1 c1");
+    expect(&stage, "sync 1");
+    assert_false(group_is_ready(stage.group));
+    tell(&stage, "a1* b1* c1.");
+    assert_true(group_is_ready(stage.group)); /* who has succeeded is not waited for */
+    tell(&stage, "b2");
+    assert_false(group_is_ready(stage.group)); /* the restart begins here, not when it is written */
+    expect(&stage, "deprecate 1 charged");
+    tell(&stage, "a2*"); /* an agent of its own: its pod says nothing of it */
+    assert_false(group_is_ready(stage.group));
+    expect(&stage, "sync 2");
+    assert_false(group_is_ready(stage.group));
+    tell(&stage, "b2*");
+    assert_true(group_is_ready(stage.group));
+    tell(&stage, "a2");
+    assert_false(group_is_ready(stage.group));
+    close_stage(&stage);
+}
+
 static void test_n_five_thousand(void **state)
 {
     (void)state;
@@ -511,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_l_impossible_epochs_hurt_their_sender),
         cmocka_unit_test(test_l_malformed_notes),
         cmocka_unit_test(test_any_order_is_the_protocol),
+        cmocka_unit_test(test_52_ready_is_of_the_epoch_that_runs),
         cmocka_unit_test(test_n_five_thousand),
     };
     return cmocka_run_group_tests_name("group", tests, NULL, NULL);
