@@ -7,8 +7,7 @@
 #include "base/mem.h"
 #include "book.h"
 #include "control/controllers.h"
-#include <getopt.h>
-#include <inttypes.h>
+#include "seeds.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,11 +279,9 @@ static void heal(struct run *run)
     book_check_end(&run->book);
 }
 
-struct summary {
-    uint64_t trace, steps, crashes, pods, jobs;
-};
+enum { JOBS, PODS, STEPS, CRASHES };
 
-static bool run_seed(uint64_t seed, int steps, struct summary *summary)
+static void run_seed(uint64_t seed, int steps, struct seed_run *result)
 {
     struct run run = {0};
     struct sim_options options = {.seed = seed,
@@ -299,60 +296,27 @@ static bool run_seed(uint64_t seed, int steps, struct summary *summary)
     book_start(&run.book, run.sim);
     run.rng = sim_rng(run.sim);
     pass(&run, SECOND);
-    int step = 0;
-    for (; step < steps && run.book.failure == NULL; step++)
+    for (; result->step < steps && run.book.failure == NULL; result->step++)
         pass(&run, act(&run));
     heal(&run);
     struct sim_stats stats = sim_stats(run.sim);
-    *summary = (struct summary){
-        sim_trace_hash(run.sim), summary->steps + stats.steps, summary->crashes + stats.crashes,
-        summary->pods + run.book.pods_made, summary->jobs + (uint64_t)run.jobs};
-    bool ok = run.book.failure == NULL;
-    if (!ok)
-        printf("# seed %" PRIu64 ", step %d, %" PRId64 " ms: %s\n# repeat: test_sim_job --seed "
-               "%" PRIu64 " --seeds 1 --steps %d\n",
-               seed, step, sim_now(run.sim) - START, run.book.failure, seed, steps);
+    result->trace = sim_trace_hash(run.sim);
+    result->counts[JOBS] = (uint64_t)run.jobs;
+    result->counts[PODS] = run.book.pods_made;
+    result->counts[STEPS] = stats.steps;
+    result->counts[CRASHES] = stats.crashes;
+    result->at_ms = sim_now(run.sim) - START;
+    result->failure = mem_strdup(run.book.failure);
     run.book.sim = NULL;
     sim_free(run.sim);
     book_done(&run.book);
-    return ok;
-}
-
-/* The same seed twice is the same run. */
-static bool repeats(uint64_t seed, int steps)
-{
-    struct summary first = {0}, second = {0};
-    return run_seed(seed, steps, &first) && run_seed(seed, steps, &second) &&
-           first.trace == second.trace;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {{"seed", required_argument, NULL, 's'},
-                                            {"seeds", required_argument, NULL, 'k'},
-                                            {"steps", required_argument, NULL, 'm'},
-                                            {0}};
-    uint64_t seed = 1, seeds = 1;
-    int steps = STEPS_DEFAULT, option;
-    bool ok = true;
-    struct summary summary = {0};
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
-        if (option == 's')
-            seed = strtoull(optarg, NULL, 10);
-        else if (option == 'k')
-            seeds = strtoull(optarg, NULL, 10);
-        else if (option == 'm')
-            steps = (int)strtol(optarg, NULL, 10);
-        else
-            return 2;
-    }
-    printf("1..2\n");
-    bool same = repeats(seed, steps);
-    printf("%s 1 - the same seed is the same run\n", same ? "ok" : "not ok");
-    for (uint64_t i = seed; i < seed + seeds && ok; i++)
-        ok = run_seed(i, steps, &summary);
-    printf("# %" PRIu64 " jobs, %" PRIu64 " pods, %" PRIu64 " steps, %" PRIu64 " crashes\n",
-           summary.jobs, summary.pods, summary.steps, summary.crashes);
-    printf("%s 2 - each pod counts once, and all Jobs end\n", ok ? "ok" : "not ok");
-    return ok && same ? 0 : 1;
+    return seeds_main(argc, argv,
+                      &(struct seeds){.run = run_seed,
+                                      .steps = STEPS_DEFAULT,
+                                      .counts = {"jobs", "pods", "steps", "crashes"},
+                                      .promise = "each pod counts once, and all Jobs end"});
 }
