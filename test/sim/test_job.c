@@ -8,9 +8,7 @@
 #include "book.h"
 #include "control/controllers.h"
 #include "seeds.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "usual.h"
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -39,46 +37,11 @@ static void on_reopen(void *arg)
     book_on_reopen(&run->book);
 }
 
-static struct sim_faults faults_of(uint64_t seed)
-{
-    struct rng rng;
-    rng_seed(&rng, seed * 37 + 11);
-    bool is_calm = rng_chance(&rng, 1, 8);
-    return (struct sim_faults){
-        .commit_refused = is_calm ? 0 : (unsigned)rng_below(&rng, 1000),
-        .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .conflict = (unsigned)rng_below(&rng, 3000),
-        .restart = is_calm ? 0 : (unsigned)rng_below(&rng, 500),
-        .commit_ms = rng_between(&rng, 0, 60),
-        .lag_ms = rng_between(&rng, 0, 400),
-        .submit_ms = rng_between(&rng, 0, 200),
-    };
-}
-
 /* ---- writing ---- */
 
 static bool chance(struct run *run, unsigned percent)
 {
     return rng_chance(run->rng, percent, 100);
-}
-
-static struct write *make(enum write_op op, const struct kind *kind, const char *name,
-                          const char *body)
-{
-    struct write *write = write_new(op, kind, "default", name);
-    scoped_free char *json = mem_strdup(body ? body : "");
-    struct err err = {0};
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int r = body == NULL        ? 0
-            : op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, &err)
-                                : json_parse_mut(sv_of(json), &write->doc, &err);
-    if (r < 0) {
-        (void)fprintf(stderr, "%s: %s\n", json, err.text);
-        abort();
-    }
-    return write;
 }
 
 static void on_answer(void *arg, struct write_result *result)
@@ -133,7 +96,7 @@ static void add_job(struct run *run)
         "'containers':[{'name':'c','image':'i'}]%s}}}}",
         run->jobs, str_text(&spec), chance(run, 70) ? ",'nodeName':'n'" : "");
     scoped_free char *name = mem_printf("j%d", run->jobs++);
-    ask(run, make(WRITE_CREATE, &KIND_JOB, name, body));
+    ask(run, usual_write(WRITE_CREATE, &KIND_JOB, name, body));
 }
 
 typedef VEC(struct obj *) obj_list;
@@ -155,8 +118,8 @@ static struct obj *choose(struct run *run, const struct kind *kind,
 
 static void set_suspend(struct run *run, const struct obj *job, bool suspend)
 {
-    ask(run, make(WRITE_PATCH, &KIND_JOB, job->meta.name,
-                  suspend ? "{'spec':{'suspend':true}}" : "{'spec':{'suspend':false}}"));
+    ask(run, usual_write(WRITE_PATCH, &KIND_JOB, job->meta.name,
+                         suspend ? "{'spec':{'suspend':true}}" : "{'spec':{'suspend':false}}"));
 }
 
 /* ---- pods ---- */
@@ -174,7 +137,7 @@ static void end_pod(struct run *run, const struct obj *pod, int code)
         mem_printf("{'status':{'phase':'%s','containerStatuses':[{'name':'c','state':{'terminated'"
                    ":{'exitCode':%d,'finishedAt':'%s'}}}]}}",
                    code ? "Failed" : "Succeeded", code, str_text(&now));
-    struct write *write = make(WRITE_PATCH, &KIND_POD, pod->meta.name, body);
+    struct write *write = usual_write(WRITE_PATCH, &KIND_POD, pod->meta.name, body);
     write->sub = SUB_STATUS;
     write->if_uid = mem_strdup(pod->meta.uid);
     write->if_version = mem_strdup(pod->meta.resource_version); /* what has ended stays ended */
@@ -183,9 +146,9 @@ static void end_pod(struct run *run, const struct obj *pod, int code)
 
 static void get_ready(struct run *run, const struct obj *pod)
 {
-    struct write *write =
-        make(WRITE_PATCH, &KIND_POD, pod->meta.name,
-             "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}]}}");
+    struct write *write = usual_write(
+        WRITE_PATCH, &KIND_POD, pod->meta.name,
+        "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}]}}");
     write->sub = SUB_STATUS;
     write->if_uid = mem_strdup(pod->meta.uid);
     write->if_version = mem_strdup(pod->meta.resource_version); /* what has ended stays ended */
@@ -194,7 +157,7 @@ static void get_ready(struct run *run, const struct obj *pod)
 
 static void delete_pod(struct run *run, const struct obj *pod, int64_t grace)
 {
-    struct write *write = make(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
+    struct write *write = usual_write(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
     write->grace_s = grace;
     write->if_uid = mem_strdup(pod->meta.uid);
     ask(run, write);
@@ -237,7 +200,7 @@ static time_ms act(struct run *run)
     } else if (dice < 83) {
         const struct obj *job = choose(run, &KIND_JOB, NULL);
         if (job != NULL)
-            ask(run, make(WRITE_DELETE, &KIND_JOB, job->meta.name, NULL));
+            ask(run, usual_write(WRITE_DELETE, &KIND_JOB, job->meta.name, NULL));
     } else {
         return rng_between(run->rng, 0, 6 * SECOND);
     }
@@ -286,7 +249,7 @@ static void run_seed(uint64_t seed, int steps, struct seed_run *result)
     struct run run = {0};
     struct sim_options options = {.seed = seed,
                                   .start = START,
-                                  .faults = faults_of(seed),
+                                  .faults = usual_faults(seed * 37 + 11),
                                   .controllers = RUN_BY,
                                   .on_change = on_change,
                                   .on_reopen = on_reopen,

@@ -11,9 +11,7 @@
 #include "control/pods/runner.h"
 #include "podbook.h"
 #include "seeds.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "usual.h"
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -79,21 +77,6 @@ static struct sim_runtime_faults unit_faults_of(struct rng *rng)
 static bool chance(struct run *run, unsigned percent)
 {
     return rng_chance(run->rng, percent, 100);
-}
-
-static struct write *make(enum write_op op, const struct kind *kind, const char *name,
-                          const char *body)
-{
-    struct write *write = write_new(op, kind, "default", name);
-    scoped_free char *json = mem_strdup(body != NULL ? body : "{}");
-    struct err err = {0};
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    if (body != NULL && json_parse_mut(sv_of(json), &write->doc, &err) < 0) {
-        (void)fprintf(stderr, "%s: %s\n", json, err.text);
-        abort();
-    }
-    return write;
 }
 
 static void on_answer(void *arg, struct write_result *result)
@@ -164,7 +147,7 @@ static void add_pod(struct run *run)
         mem_printf("{'metadata':{'name':'%s','annotations':{%s}%s},'spec':{%s}}", name, how,
                    chance(run, 10) ? ",'labels':{'x':'y'}" : "", what);
     run->pods++;
-    ask(run, make(WRITE_CREATE, &KIND_POD, name, body));
+    ask(run, usual_write(WRITE_CREATE, &KIND_POD, name, body));
 }
 
 static void add_job(struct run *run)
@@ -178,7 +161,7 @@ static void add_job(struct run *run)
         "{'metadata':{'name':'%s'},'spec':{'completions':%d,'parallelism':%d,"
         "'backoffLimit':4,'template':{'metadata':{'annotations':{%s}},'spec':{%s}}}}",
         name, (int)rng_between(run->rng, 1, 5), (int)rng_between(run->rng, 1, 3), how, what);
-    ask(run, make(WRITE_CREATE, &KIND_JOB, name, body));
+    ask(run, usual_write(WRITE_CREATE, &KIND_JOB, name, body));
 }
 
 static struct obj *choose(struct run *run, const struct kind *kind,
@@ -201,7 +184,7 @@ static void delete_pod(struct run *run, bool by_force)
     const struct obj *pod = choose(run, &KIND_POD, NULL);
     if (pod == NULL)
         return;
-    struct write *write = make(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
+    struct write *write = usual_write(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
     write->grace_s = by_force ? 0 : chance(run, 30) ? rng_between(run->rng, 1, 5) : -1;
     write->if_uid = mem_strdup(pod->meta.uid);
     if (by_force)

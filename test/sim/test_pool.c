@@ -12,7 +12,7 @@
 #include "control/pool_internal.h"
 #include "seeds.h"
 #include "sim/sim.h"
-#include <string.h>
+#include "usual.h"
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -81,26 +81,10 @@ static bool chance(struct run *run, unsigned percent)
     return rng_chance(run->rng, percent, 100);
 }
 
-static struct write *make(struct run *run, enum write_op op, const struct kind *kind,
-                          const char *name, const char *body)
-{
-    struct write *write = write_new(op, kind, kind->namespaced ? "default" : "", name);
-    scoped_free char *json = mem_strdup(body ? body : "");
-    struct err err = {0};
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int r = body == NULL        ? 0
-            : op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, &err)
-                                : json_parse_mut(sv_of(json), &write->doc, &err);
-    if (r < 0)
-        fail(run, err.text, name);
-    return write;
-}
-
 static void ask(struct run *run, enum write_op op, const struct kind *kind, const char *name,
                 const char *body)
 {
-    sim_submit(run->sim, make(run, op, kind, name, body));
+    sim_submit(run->sim, usual_write(op, kind, name, body));
 }
 
 static struct obj *choose(struct run *run, const struct kind *kind)
@@ -145,12 +129,12 @@ static void play_node(struct run *run)
     const char *node = json_str_at(pod->root, "spec.nodeName");
     struct write *write = NULL;
     if (pod->meta.deleted != 0) {
-        write = make(run, WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
+        write = usual_write(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
         write->grace_s = 0;
     } else if (node == NULL || *node == '\0') {
         scoped_free char *body =
             mem_printf("{'target':{'name':'n%d'}}", (int)rng_below(run->rng, NODES));
-        write = make(run, WRITE_CREATE, &KIND_POD, pod->meta.name, body);
+        write = usual_write(WRITE_CREATE, &KIND_POD, pod->meta.name, body);
         write->sub = SUB_BINDING;
         write->op = WRITE_UPDATE;
     } else {
@@ -296,24 +280,14 @@ static void heal(struct run *run)
     check_end(run);
 }
 
+/* No controller that begins anew beside writes of its former self that are still under way: two
+ * vpods may then be given the same room, which no process that dies with its store does and which
+ * nothing mends yet (docs/pools.md). */
 static struct sim_faults faults_of(uint64_t seed)
 {
-    struct rng rng;
-    rng_seed(&rng, seed * 43 + 3);
-    bool is_calm = rng_chance(&rng, 1, 8);
-    return (struct sim_faults){
-        .commit_refused = is_calm ? 0 : (unsigned)rng_below(&rng, 1000),
-        .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .conflict = (unsigned)rng_below(&rng, 3000),
-        /* No controller that begins anew beside writes of its former self that are still under way:
-         * two vpods may then be given the same room, which no process that dies with its store does
-         * and which nothing mends yet (docs/pools.md). */
-        .restart = 0,
-        .commit_ms = rng_between(&rng, 0, 60),
-        .lag_ms = rng_between(&rng, 0, 400),
-        .submit_ms = rng_between(&rng, 0, 200),
-    };
+    struct sim_faults faults = usual_faults(seed * 43 + 3);
+    faults.restart = 0;
+    return faults;
 }
 
 enum { CHANGES, CRASHES };

@@ -11,10 +11,10 @@
 #include "core/recover/epoch.h"
 #include "crew.h"
 #include "seeds.h"
+#include "usual.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -126,14 +126,7 @@ static void on_answer(void *arg, struct write_result *result)
 
 static void ask(struct run *run, enum write_op op, const char *body)
 {
-    struct write *write = write_new(op, &KIND_JOBSET, "default", "s");
-    scoped_free char *json = mem_strdup(body);
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int r = op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, NULL)
-                              : json_parse_mut(sv_of(json), &write->doc, NULL);
-    if (r < 0)
-        abort();
+    struct write *write = usual_write(op, &KIND_JOBSET, "s", body);
     write->done = on_answer;
     write->arg = run;
     sim_submit(run->sim, write);

@@ -12,6 +12,7 @@
 #include "control/statefulset_internal.h"
 #include "seeds.h"
 #include "sim/sim.h"
+#include "usual.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,17 +109,7 @@ static bool chance(struct run *run, unsigned percent)
 static void ask(struct run *run, enum write_op op, const struct kind *kind, const char *name,
                 const char *body)
 {
-    struct write *write = write_new(op, kind, "default", name);
-    scoped_free char *json = mem_strdup(body ? body : "");
-    struct err err = {0};
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int r = body == NULL        ? 0
-            : op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, &err)
-                                : json_parse_mut(sv_of(json), &write->doc, &err);
-    if (r < 0)
-        fail(run, err.text, name);
-    sim_submit(run->sim, write);
+    sim_submit(run->sim, usual_write(op, kind, name, body));
 }
 
 static void make_set(struct run *run)
@@ -294,23 +285,6 @@ static void heal(struct run *run)
         check_pods(run, set);
 }
 
-static struct sim_faults faults_of(uint64_t seed)
-{
-    struct rng rng;
-    rng_seed(&rng, seed * 41 + 5);
-    bool is_calm = rng_chance(&rng, 1, 8);
-    return (struct sim_faults){
-        .commit_refused = is_calm ? 0 : (unsigned)rng_below(&rng, 1000),
-        .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .conflict = (unsigned)rng_below(&rng, 3000),
-        .restart = is_calm ? 0 : (unsigned)rng_below(&rng, 500),
-        .commit_ms = rng_between(&rng, 0, 60),
-        .lag_ms = rng_between(&rng, 0, 400),
-        .submit_ms = rng_between(&rng, 0, 200),
-    };
-}
-
 enum { PODS, CRASHES };
 
 static void run_seed(uint64_t seed, int steps, struct seed_run *result)
@@ -318,7 +292,7 @@ static void run_seed(uint64_t seed, int steps, struct seed_run *result)
     struct run run = {.been_ready = map_new()};
     struct sim_options options = {.seed = seed,
                                   .start = START,
-                                  .faults = faults_of(seed),
+                                  .faults = usual_faults(seed * 41 + 5),
                                   .controllers = RUN_BY,
                                   .on_change = on_change,
                                   .on_reopen = on_reopen,
