@@ -56,8 +56,8 @@ lint: test@setup lint@setup build-san@compile build-clang@compile  ## check form
 install: install@prefix build@compile  ## install the release (prefix=/usr/local, DESTDIR=)
 	DESTDIR="$(DESTDIR)" $(MESON) install -C build --no-rebuild
 
-coverage: test@setup coverage@setup build-cov@compile  ## run the tests, write build-cov/coverage/index.html
-	scripts/coverage build-cov
+coverage: test@setup coverage@setup build-cov@compile  ## tell what the tests reach, by folder of src/ (SUITES="unit sim")
+	scripts/coverage build-cov $(SUITES)
 
 tsan: test@setup build-tsan@compile  ## run all tests under ThreadSanitizer
 	scripts/test build-tsan

@@ -142,23 +142,11 @@ static bool parse_options(const struct call *call, struct log_ask *ask, struct s
 
 /* ---- which container ---- */
 
-static yyjson_val *named(yyjson_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_str_at(item, "name"), name))
-            return item;
-    }
-    return NULL;
-}
-
 static bool has_container(yyjson_val *pod, const char *name)
 {
-    return named(json_at(pod, "spec.containers"), name) != NULL ||
-           named(json_at(pod, "spec.initContainers"), name) != NULL ||
-           named(json_at(pod, "spec.ephemeralContainers"), name) != NULL;
+    return json_find(json_at(pod, "spec.containers"), "name", name) != NULL ||
+           json_find(json_at(pod, "spec.initContainers"), "name", name) != NULL ||
+           json_find(json_at(pod, "spec.ephemeralContainers"), "name", name) != NULL;
 }
 
 static void add_names(yyjson_val *list, struct str *out)
@@ -211,11 +199,11 @@ static bool find_container(const struct call *call, const struct obj *pod, struc
 
 static yyjson_val *status_of(yyjson_val *pod, const char *container)
 {
-    yyjson_val *status = named(json_at(pod, "status.containerStatuses"), container);
+    yyjson_val *status = json_find(json_at(pod, "status.containerStatuses"), "name", container);
     if (status == NULL)
-        status = named(json_at(pod, "status.initContainerStatuses"), container);
+        status = json_find(json_at(pod, "status.initContainerStatuses"), "name", container);
     if (status == NULL)
-        status = named(json_at(pod, "status.ephemeralContainerStatuses"), container);
+        status = json_find(json_at(pod, "status.ephemeralContainerStatuses"), "name", container);
     return status;
 }
 
@@ -224,8 +212,9 @@ static bool refuse_waiting(const struct call *call, const struct obj *pod, struc
 {
     yyjson_val *known = status_of(pod->root, ask->container);
     const char *reason = json_str_at(known, "state.waiting.reason");
-    bool after_others = named(json_at(pod->root, "spec.containers"), ask->container) != NULL &&
-                        yyjson_arr_size(json_at(pod->root, "spec.initContainers")) > 0;
+    bool after_others =
+        json_find(json_at(pod->root, "spec.containers"), "name", ask->container) != NULL &&
+        yyjson_arr_size(json_at(pod->root, "spec.initContainers")) > 0;
     if (reason == NULL || *reason == '\0')
         reason = after_others ? "PodInitializing" : "ContainerCreating";
     status_bad_request(status, "container \"%s\" in pod \"%s\" is waiting to start: %s",

@@ -468,6 +468,18 @@ int64_t json_int_at(yyjson_val *root, const char *path, int64_t otherwise)
     return yyjson_get_sint(val);
 }
 
+yyjson_val *json_find(yyjson_val *list, const char *path, const char *text)
+{
+    size_t i, n;
+    yyjson_val *item;
+    yyjson_arr_foreach(list, i, n, item)
+    {
+        if (str_eq(json_str_at(item, path), text))
+            return item;
+    }
+    return NULL;
+}
+
 yyjson_mut_val *json_mut_at(yyjson_mut_val *root, const char *path)
 {
     struct sv rest = sv_of(path);

@@ -38,6 +38,8 @@ void json_quote(const char *text, size_t len, struct str *out); /* one string wi
 yyjson_val *json_at(yyjson_val *root, const char *path);
 const char *json_str_at(yyjson_val *root, const char *path); /* NULL unless a string */
 int64_t json_int_at(yyjson_val *root, const char *path, int64_t otherwise);
+/* The first item of a list that has this text at the path ("name"); NULL: none. */
+yyjson_val *json_find(yyjson_val *list, const char *path, const char *text);
 yyjson_mut_val *json_mut_at(yyjson_mut_val *root, const char *path);
 const char *json_mut_str_at(yyjson_mut_val *root, const char *path);
 int64_t json_mut_int_at(yyjson_mut_val *root, const char *path, int64_t otherwise);

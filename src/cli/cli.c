@@ -8,6 +8,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+
+#define WIDTH_DEFAULT 100
+#define WIDTH_MIN 40
+#define WIDTH_MAX 1000
 
 #define CA_BYTES_MAX (1u << 20)
 
@@ -66,6 +71,26 @@ int cli_usage(struct cli *cli, const char *fmt, ...)
     fprintf(cli->err, "\nhint: see 'muster help%s%s'\n", cli->verb ? " " : "",
             cli->verb ? cli->verb->name : "");
     return CLI_USAGE;
+}
+
+int cli_width(struct cli *cli, size_t *ret_width)
+{
+    const char *text = opt_get(&cli->opts, "width");
+    struct winsize size = {0};
+    *ret_width = WIDTH_DEFAULT;
+    if (text == NULL) {
+        bool is_known = cli->terminal && ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0;
+        if (is_known && size.ws_col >= WIDTH_MIN)
+            *ret_width = size.ws_col;
+        return CLI_OK;
+    }
+    char *end = NULL;
+    long width = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || width < WIDTH_MIN || width > WIDTH_MAX)
+        return cli_usage(cli, "option '--width' must be a number from %d to %d, not '%s'",
+                         WIDTH_MIN, WIDTH_MAX, text);
+    *ret_width = (size_t)width;
+    return CLI_OK;
 }
 
 void cli_print(struct cli *cli, const struct str *text)

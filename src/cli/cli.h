@@ -80,6 +80,8 @@ void cli_done(struct cli *cli);
 /* Error first, remedy second; returns the exit code that was given. */
 int cli_error(struct cli *cli, int exit_code, const struct err *err);
 int cli_usage(struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* How wide a drawing may be: --width, else the terminal, else 100 columns. 0 or an exit code. */
+int cli_width(struct cli *cli, size_t *ret_width);
 int cli_unknown_verb(struct cli *cli, const char *word); /* names the nearest; CLI_USAGE */
 
 /* One request. 0: *res is filled, whatever its status (the caller frees it); else an exit code,

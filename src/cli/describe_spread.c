@@ -19,18 +19,6 @@ struct spot { /* the vreplicas of one pod */
 };
 typedef VEC(struct spot) spots;
 
-static yyjson_val *find(yyjson_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(list, "items"), i, n, item)
-    {
-        if (str_eq(json_str_at(item, "metadata.name"), name))
-            return item;
-    }
-    return NULL;
-}
-
 static const char *trouble_of(yyjson_val *node)
 {
     size_t i, n;
@@ -50,8 +38,11 @@ static void find_spots(yyjson_val *vpod, yyjson_val *pods, yyjson_val *nodes, sp
     yyjson_arr_foreach(json_at(vpod, "status.placements"), i, n, item)
     {
         const char *name = json_str_at(item, "podName");
-        const char *node_name = json_str_at(find(pods, name), "spec.nodeName");
-        yyjson_val *node = node_name != NULL ? find(nodes, node_name) : NULL;
+        const char *node_name =
+            json_str_at(json_find(json_at(pods, "items"), "metadata.name", name), "spec.nodeName");
+        yyjson_val *node = node_name != NULL
+                               ? json_find(json_at(nodes, "items"), "metadata.name", node_name)
+                               : NULL;
         const char *zone =
             yyjson_get_str(yyjson_obj_get(json_at(node, "metadata.labels"), ZONE_LABEL));
         struct spot spot = {.zone = zone != NULL ? zone : "<no zone>",

@@ -336,8 +336,3 @@ bool localnode_is_quiet(const struct localnode *node)
 {
     return node->is_quitting;
 }
-
-size_t localnode_pods(const struct localnode *node)
-{
-    return node->runner != NULL ? runner_pods(node->runner) : 0;
-}

@@ -21,4 +21,3 @@ const char *localnode_name(const struct localnode *node);
 bool localnode_is_quiet(const struct localnode *node); /* stop() is done */
 /* Calls back once pods can be bound to it. */
 void localnode_when_ready(struct localnode *node, void (*fn)(void *arg), void *arg);
-size_t localnode_pods(const struct localnode *node);

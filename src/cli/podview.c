@@ -2,18 +2,6 @@
 #include "cli/podview.h"
 #include "model/podnotes.h"
 
-static yyjson_val *status_of(yyjson_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_val *status;
-    yyjson_arr_foreach(list, i, n, status)
-    {
-        if (str_eq(json_str_at(status, "name"), name))
-            return status;
-    }
-    return NULL;
-}
-
 enum container_state podview_state_of(const char *name)
 {
     for (enum container_state state = 0; name != NULL && state < CT_STATE_COUNT; state++) {
@@ -36,7 +24,7 @@ static void add_list(struct podview *view, bool is_init)
         if (name == NULL)
             continue;
         struct podview_one one = {.name = name, .spec = spec, .is_init = is_init};
-        one.status = status_of(statuses, name);
+        one.status = json_find(statuses, "name", name);
         one.life = yyjson_obj_get(one.status, "lifecycle");
         one.state = podview_state_of(json_str_at(one.life, "state"));
         one.is_sidecar = is_init && str_eq(json_str_at(spec, "restartPolicy"), "Always");

@@ -44,18 +44,6 @@ static int64_t revision_of(yyjson_val *object)
     return text != NULL ? strtoll(text, NULL, 10) : 0;
 }
 
-static yyjson_val *named(yyjson_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_val *one;
-    yyjson_arr_foreach(list, i, n, one)
-    {
-        if (str_eq(json_str_at(one, "name"), name))
-            return one;
-    }
-    return NULL;
-}
-
 /* ---- containers ---- */
 
 static const struct {
@@ -226,7 +214,7 @@ static void pod_update(struct run_model *model, struct run_pod *pod, yyjson_val 
         struct run_unit *unit = &pod->units.items[i];
         yyjson_val *status = NULL;
         for (size_t list = 0; list < ARRAY_LEN(LISTS) && status == NULL; list++)
-            status = named(json_at(object, LISTS[list].status), unit->name);
+            status = json_find(json_at(object, LISTS[list].status), "name", unit->name);
         update_unit(unit, status);
         begin_life(model, pod, unit, status);
     }

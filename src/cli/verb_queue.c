@@ -35,26 +35,14 @@ static quantity amount_of(yyjson_val *val)
     return text.ptr != NULL && quantity_parse(text, &amount, NULL) >= 0 ? amount : 0;
 }
 
-static yyjson_val *named(yyjson_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_str_at(item, "name"), name))
-            return item;
-    }
-    return NULL;
-}
-
 /* ---- what is told of a queue, as JSON; the table is made from the same ---- */
 
 static void add_resource(struct queues *q, yyjson_mut_val *list, yyjson_val *queue,
                          const char *flavor, yyjson_val *quota)
 {
     const char *resource = json_str_at(quota, "name");
-    yyjson_val *reserved = named(json_at(queue, "status.flavorsReservation"), flavor);
-    yyjson_val *usage = named(yyjson_obj_get(reserved, "resources"), resource);
+    yyjson_val *reserved = json_find(json_at(queue, "status.flavorsReservation"), "name", flavor);
+    yyjson_val *usage = json_find(yyjson_obj_get(reserved, "resources"), "name", resource);
     quantity used = amount_of(yyjson_obj_get(usage, "total"));
     quantity nominal = amount_of(yyjson_obj_get(quota, "nominalQuota"));
     yyjson_mut_val *item = yyjson_mut_arr_add_obj(q->doc, list);

@@ -6,11 +6,7 @@
 #include "sim/rehearsal.h"
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 
-#define WIDTH_DEFAULT 100
-#define WIDTH_MIN 40
-#define WIDTH_MAX 1000
 #define ROWS_MAX 60
 
 static const char *const FORMATS[] = {"timeline", "jsonl", "html", NULL};
@@ -209,26 +205,6 @@ static void play(struct simulate *s, const struct gantt_look *look)
     rehearsal_free(rehearsal);
 }
 
-static int parse_width(struct cli *cli, size_t *ret_width)
-{
-    const char *text = opt_get(&cli->opts, "width");
-    struct winsize size = {0};
-    *ret_width = WIDTH_DEFAULT;
-    if (text == NULL) {
-        bool is_known = cli->terminal && ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0;
-        if (is_known && size.ws_col >= WIDTH_MIN)
-            *ret_width = size.ws_col;
-        return CLI_OK;
-    }
-    char *end = NULL;
-    long width = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || width < WIDTH_MIN || width > WIDTH_MAX)
-        return cli_usage(cli, "option '--width' must be a number from %d to %d, not '%s'",
-                         WIDTH_MIN, WIDTH_MAX, text);
-    *ret_width = (size_t)width;
-    return CLI_OK;
-}
-
 int verb_simulate(struct cli *cli, int argc, char **argv)
 {
     struct simulate s = {.cli = cli};
@@ -237,7 +213,7 @@ int verb_simulate(struct cli *cli, int argc, char **argv)
     if (exit_code == CLI_OK)
         exit_code = set_seed(&s);
     if (exit_code == CLI_OK)
-        exit_code = parse_width(cli, &look.width);
+        exit_code = cli_width(cli, &look.width);
     const char *name = json_str_at(yyjson_doc_get_root(s.scenario.doc), "metadata.name");
     gantt_init(&s.gantt, name != NULL ? name : argv[0]);
     if (exit_code == CLI_OK) {

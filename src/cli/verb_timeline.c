@@ -4,12 +4,7 @@
 #include "cli/target.h"
 #include "cli/timeline.h"
 #include <errno.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
 
-#define WIDTH_DEFAULT 100
-#define WIDTH_MIN 40
-#define WIDTH_MAX 1000
 #define ROWS_MAX 60
 
 static const char *const FORMATS[] = {"text", "svg", "json", NULL};
@@ -19,26 +14,6 @@ const struct opt OPTS_TIMELINE[] = {
     {"width", 0, "COLUMNS", "How wide the text may be; as the terminal, or 100."},
     {0},
 };
-
-static int parse_width(struct cli *cli, size_t *ret_width)
-{
-    const char *text = opt_get(&cli->opts, "width");
-    struct winsize size = {0};
-    *ret_width = WIDTH_DEFAULT;
-    if (text == NULL) {
-        bool is_known = cli->terminal && ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0;
-        if (is_known && size.ws_col >= WIDTH_MIN)
-            *ret_width = size.ws_col;
-        return CLI_OK;
-    }
-    char *end = NULL;
-    long width = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || width < WIDTH_MIN || width > WIDTH_MAX)
-        return cli_usage(cli, "option '--width' must be a number from %d to %d, not '%s'",
-                         WIDTH_MIN, WIDTH_MAX, text);
-    *ret_width = (size_t)width;
-    return CLI_OK;
-}
 
 static int add_members(struct cli *cli, yyjson_val *owner, struct timeline *timeline)
 {
@@ -93,7 +68,7 @@ static int show(struct cli *cli, const struct target *target, struct timeline *t
     struct timeline_look look = {.color = cli->color};
     const char *format = opt_get(&cli->opts, "output");
     scoped_str out = {0};
-    int exit_code = parse_width(cli, &look.width);
+    int exit_code = cli_width(cli, &look.width);
     if (exit_code == CLI_OK)
         exit_code = cli_connect(cli);
     if (exit_code == CLI_OK)

@@ -36,18 +36,6 @@ static bool set_is_running(const struct gang_look *look)
     return look->owner != NULL && !yyjson_get_bool(yyjson_obj_get(spec_of(look), "suspend"));
 }
 
-static yyjson_val *named(yyjson_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_str_at(item, "name"), name))
-            return item;
-    }
-    return NULL;
-}
-
 static void write_set(struct gang_look *look, yyjson_mut_doc *doc)
 {
     struct write *write =
@@ -68,8 +56,8 @@ static void apply(struct gang_look *look, yyjson_mut_doc *doc, bool with_flavors
     {
         const char *name = json_mut_str_at(job, "name");
         flavor_apply(look->cache, doc, json_mut_at(job, "template.spec.template.spec"),
-                     yyjson_obj_get(named(sets, name), "template"),
-                     with_flavors ? named(assignments, name) : NULL);
+                     yyjson_obj_get(json_find(sets, "name", name), "template"),
+                     with_flavors ? json_find(assignments, "name", name) : NULL);
     }
 }
 
@@ -106,7 +94,7 @@ static bool set_is_ready(const struct gang_look *look)
     yyjson_val *job;
     yyjson_arr_foreach(yyjson_obj_get(spec_of(look), "replicatedJobs"), i, n, job)
     {
-        yyjson_val *status = named(list, json_str_at(job, "name"));
+        yyjson_val *status = json_find(list, "name", json_str_at(job, "name"));
         if (json_int_at(status, "ready", 0) + json_int_at(status, "succeeded", 0) <
             json_int_at(job, "replicas", 1))
             return false;
@@ -160,9 +148,11 @@ static bool may_restart(const struct gang_look *look)
 static int64_t set_reclaimable(const struct gang_look *look, yyjson_val *pod_set)
 {
     const char *name = json_str_at(pod_set, "name");
-    yyjson_val *job = named(yyjson_obj_get(spec_of(look), "replicatedJobs"), name);
-    yyjson_val *status = named(json_at(look->owner->root, "status.replicatedJobsStatus"), name);
-    yyjson_val *given = named(json_at(look->workload->root, "status.reclaimablePods"), name);
+    yyjson_val *job = json_find(yyjson_obj_get(spec_of(look), "replicatedJobs"), "name", name);
+    yyjson_val *status =
+        json_find(json_at(look->owner->root, "status.replicatedJobsStatus"), "name", name);
+    yyjson_val *given =
+        json_find(json_at(look->workload->root, "status.reclaimablePods"), "name", name);
     int64_t before = json_int_at(given, "count", 0);
     int64_t now = may_restart(look) ? 0 : json_int_at(status, "succeeded", 0) * pods_of_one(job);
     return now > before ? now : before;

@@ -204,18 +204,6 @@ static bool pods_are_running(const struct gang_look *look)
     return walk.gated < walk.live;
 }
 
-static yyjson_val *named(yyjson_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_str_at(item, "name"), name))
-            return item;
-    }
-    return NULL;
-}
-
 static void start_one(struct walk *walk, const struct obj *pod)
 {
     struct gang_look *look = walk->change;
@@ -231,7 +219,8 @@ static void start_one(struct walk *walk, const struct obj *pod)
             (void)yyjson_mut_arr_remove(gates, i);
     }
     yyjson_val *assignments = json_at(look->workload->root, "status.admission.podSetAssignments");
-    flavor_apply(look->cache, doc, spec, pod->root, named(assignments, str_text(&name)));
+    flavor_apply(look->cache, doc, spec, pod->root,
+                 json_find(assignments, "name", str_text(&name)));
     struct write *write = write_new(WRITE_UPDATE, &KIND_POD, look->gang->ns, pod->meta.name);
     write->if_version = mem_strdup(pod->meta.resource_version);
     write->doc = doc;

@@ -31,7 +31,6 @@ struct amounts {
 void amounts_done(struct amounts *amounts);
 int64_t amounts_get(const struct amounts *amounts, size_t resource);
 void amounts_add(struct amounts *to, const struct amounts *what, int64_t times);
-bool amounts_equal(const struct amounts *a, const struct amounts *b);
 /* {"cpu":"2","memory":"1Gi"} */
 void amounts_read(struct resource_names *names, yyjson_val *map, struct amounts *out);
 /* All that a pod asks for: its containers together or the largest of its init containers, what it

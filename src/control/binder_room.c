@@ -60,16 +60,6 @@ void amounts_add(struct amounts *to, const struct amounts *what, int64_t times)
         put(to, i, sum_of(amounts_get(to, i), what->of.items[i] * times));
 }
 
-bool amounts_equal(const struct amounts *a, const struct amounts *b)
-{
-    size_t len = a->of.len > b->of.len ? a->of.len : b->of.len;
-    for (size_t i = 0; i < len; i++) {
-        if (amounts_get(a, i) != amounts_get(b, i))
-            return false;
-    }
-    return true;
-}
-
 static void raise_to(struct amounts *to, const struct amounts *least)
 {
     for (size_t i = 0; i < least->of.len; i++) {

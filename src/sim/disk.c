@@ -224,8 +224,3 @@ size_t sim_disk_count(const struct sim_disk *disk)
 {
     return disk->count;
 }
-
-uint64_t sim_disk_revision(const struct sim_disk *disk)
-{
-    return disk->revision;
-}

@@ -34,4 +34,3 @@ void sim_disk_heal(struct sim_disk *disk);
 const struct disk_row *sim_disk_row(const struct sim_disk *disk, const struct kind *kind,
                                     const char *ns, const char *name);
 size_t sim_disk_count(const struct sim_disk *disk); /* of objects that are there */
-uint64_t sim_disk_revision(const struct sim_disk *disk);

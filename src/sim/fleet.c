@@ -56,11 +56,6 @@ static const char *const STATES[] = {[NODE_READY] = "Ready",
                                      [NODE_UNREACHABLE] = "Unreachable",
                                      [NODE_GONE] = "Gone"};
 
-const char *node_state_name(enum node_state state)
-{
-    return STATES[state];
-}
-
 bool node_state_of(const char *name, enum node_state *ret_state)
 {
     for (size_t i = 0; i < ARRAY_LEN(STATES); i++) {

@@ -15,7 +15,6 @@ enum node_state {
     NODE_UNREACHABLE, /* says and hears nothing; its containers go on */
     NODE_GONE,        /* with all that was on it */
 };
-const char *node_state_name(enum node_state state);
 bool node_state_of(const char *name, enum node_state *ret_state);
 
 struct fleet *fleet_new(struct sim_clock *clock, uint64_t seed);

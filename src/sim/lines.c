@@ -118,18 +118,6 @@ static void tell_fields(const struct teller *t)
 
 /* ---- conditions ---- */
 
-static yyjson_val *named(yyjson_val *list, const char *key, const char *name)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_str_at(item, key), name))
-            return item;
-    }
-    return NULL;
-}
-
 static void tell_conditions(const struct teller *t)
 {
     const struct obj *old = t->change->old;
@@ -140,7 +128,7 @@ static void tell_conditions(const struct teller *t)
     {
         const char *type = json_str_at(item, "type");
         const char *status = json_str_at(item, "status"), *reason = json_str_at(item, "reason");
-        yyjson_val *was = named(before, "type", type);
+        yyjson_val *was = json_find(before, "type", type);
         if (type == NULL || (str_eq(json_str_at(was, "status"), status) &&
                              str_eq(json_str_at(was, "reason"), reason)))
             continue;
@@ -194,7 +182,7 @@ static void tell_containers(const struct teller *t)
         yyjson_val *item;
         yyjson_arr_foreach(json_at(t->change->obj->root, LISTS[k]), i, n, item)
         {
-            tell_container(t, item, named(before, "name", json_str_at(item, "name")));
+            tell_container(t, item, json_find(before, "name", json_str_at(item, "name")));
         }
     }
 }

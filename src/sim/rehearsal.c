@@ -179,11 +179,6 @@ struct sim *rehearsal_sim(const struct rehearsal *r)
     return r->sim;
 }
 
-struct fleet *rehearsal_fleet(const struct rehearsal *r)
-{
-    return r->fleet;
-}
-
 struct rehearsal_stats rehearsal_stats(const struct rehearsal *r)
 {
     return (struct rehearsal_stats){r->clock.steps, r->changes, fleet_starts(r->fleet)};

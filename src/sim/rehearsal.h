@@ -36,7 +36,6 @@ void rehearsal_crash(struct rehearsal *rehearsal); /* of the control plane, now 
 
 time_ms rehearsal_ms(const struct rehearsal *rehearsal); /* since the beginning */
 struct sim *rehearsal_sim(const struct rehearsal *rehearsal);
-struct fleet *rehearsal_fleet(const struct rehearsal *rehearsal);
 /* {"type":"End","ms":...,"objects":[...]} */
 void rehearsal_end_json(const struct rehearsal *rehearsal, struct str *out);
 

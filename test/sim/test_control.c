@@ -8,11 +8,8 @@
 #include "base/mem.h"
 #include "client.h"
 #include "control/controllers.h"
-#include <getopt.h>
-#include <inttypes.h>
+#include "seeds.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -141,119 +138,33 @@ static void outlive_events(struct run *run)
         ledger_fail(&run->ledger, "an event outlived its hour");
 }
 
-struct summary {
-    uint64_t trace, steps, reconciles, crashes, writes;
-};
+enum { STEPS, WRITES, RECONCILES, CRASHES };
 
-/* False: it failed, and said so. */
-static bool run_seed(uint64_t seed, int steps, struct summary *summary)
+static void run_seed(uint64_t seed, int steps, struct seed_run *result)
 {
     struct run run;
-    int step = 0;
     run_open(&run, seed);
     pass(&run, 100);
-    for (; step < steps && run.ledger.failure == NULL; step++)
+    for (; result->step < steps && run.ledger.failure == NULL; result->step++)
         pass(&run, client_act(&run.client));
     heal(&run);
     outlive_events(&run);
     struct sim_stats stats = sim_stats(run.sim);
-    *summary =
-        (struct summary){sim_trace_hash(run.sim), summary->steps + stats.steps,
-                         summary->reconciles + stats.reconciles, summary->crashes + stats.crashes,
-                         summary->writes + run.client.writes};
-    bool ok = run.ledger.failure == NULL;
-    if (!ok)
-        printf("# seed %" PRIu64 ", step %d, %" PRId64 " ms: %s\n# repeat: test_sim_control --seed "
-               "%" PRIu64 " --seeds 1 --steps %d\n",
-               seed, step, sim_now(run.sim) - START, run.ledger.failure, seed, steps);
+    result->trace = sim_trace_hash(run.sim);
+    result->counts[STEPS] = stats.steps;
+    result->counts[WRITES] = run.client.writes;
+    result->counts[RECONCILES] = stats.reconciles;
+    result->counts[CRASHES] = stats.crashes;
+    result->at_ms = sim_now(run.sim) - START;
+    result->failure = mem_strdup(run.ledger.failure);
     run_close(&run);
-    return ok;
-}
-
-/* The same seed twice is the same run. */
-static bool repeats(uint64_t seed, int steps)
-{
-    struct summary first = {0}, second = {0};
-    if (!run_seed(seed, steps, &first) || !run_seed(seed, steps, &second))
-        return false;
-    if (first.trace != second.trace)
-        printf("# seed %" PRIu64 " does not repeat itself\n", seed);
-    return first.trace == second.trace;
-}
-
-/* Lines "SEED STEPS", # begins a comment. */
-static bool run_old(const char *path, struct summary *summary)
-{
-    FILE *file = fopen(path, "re");
-    char line[256];
-    bool ok = file != NULL;
-    if (file == NULL)
-        printf("# cannot open %s\n", path);
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        uint64_t seed;
-        int steps;
-        if (line[0] != '#' && sscanf(line, "%" SCNu64 " %d", &seed, &steps) == 2)
-            ok = run_seed(seed, steps, summary) && ok;
-    }
-    if (file != NULL)
-        (void)fclose(file);
-    return ok;
-}
-
-static void say(int *number, bool ok, const char *what)
-{
-    printf("%s %d - %s\n", ok ? "ok" : "not ok", ++*number, what);
-    (void)fflush(stdout);
-}
-
-static bool run_range(uint64_t first, uint64_t count, int steps, struct summary *summary)
-{
-    bool ok = true;
-    for (uint64_t seed = first; seed < first + count && ok; seed++)
-        ok = run_seed(seed, steps, summary);
-    return ok;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {
-        {"seed", required_argument, NULL, 's'},  {"seeds", required_argument, NULL, 'k'},
-        {"steps", required_argument, NULL, 'm'}, {"old", required_argument, NULL, 'o'},
-        {"repeat", no_argument, NULL, 'r'},      {0}};
-    uint64_t seed = 1, seeds = 1;
-    int steps = STEPS_DEFAULT, option, number = 0;
-    const char *old = NULL;
-    bool repeat = false, ok = true;
-    struct summary summary = {0};
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
-        switch (option) {
-        case 's':
-            seed = strtoull(optarg, NULL, 10);
-            break;
-        case 'k':
-            seeds = strtoull(optarg, NULL, 10);
-            break;
-        case 'm':
-            steps = (int)strtol(optarg, NULL, 10);
-            break;
-        case 'o':
-            old = optarg;
-            break;
-        case 'r':
-            repeat = true;
-            break;
-        default:
-            return 2;
-        }
-    }
-    printf("1..%d\n", 1 + (old != NULL) + repeat);
-    if (old != NULL)
-        say(&number, ok &= run_old(old, &summary), "seeds that once failed");
-    if (repeat)
-        say(&number, ok &= repeats(seed, steps), "the same seed is the same run");
-    bool all = run_range(seed, seeds, steps, &summary);
-    printf("# %" PRIu64 " steps, %" PRIu64 " writes, %" PRIu64 " reconciles, %" PRIu64 " crashes\n",
-           summary.steps, summary.writes, summary.reconciles, summary.crashes);
-    say(&number, all, "whatever happens, it holds, and then settles");
-    return ok && all ? 0 : 1;
+    return seeds_main(argc, argv,
+                      &(struct seeds){.run = run_seed,
+                                      .steps = STEPS_DEFAULT,
+                                      .counts = {"steps", "writes", "reconciles", "crashes"},
+                                      .promise = "whatever happens, it holds, and then settles"});
 }

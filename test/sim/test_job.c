@@ -7,11 +7,8 @@
 #include "base/mem.h"
 #include "book.h"
 #include "control/controllers.h"
-#include <getopt.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "seeds.h"
+#include "usual.h"
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -40,46 +37,11 @@ static void on_reopen(void *arg)
     book_on_reopen(&run->book);
 }
 
-static struct sim_faults faults_of(uint64_t seed)
-{
-    struct rng rng;
-    rng_seed(&rng, seed * 37 + 11);
-    bool is_calm = rng_chance(&rng, 1, 8);
-    return (struct sim_faults){
-        .commit_refused = is_calm ? 0 : (unsigned)rng_below(&rng, 1000),
-        .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .conflict = (unsigned)rng_below(&rng, 3000),
-        .restart = is_calm ? 0 : (unsigned)rng_below(&rng, 500),
-        .commit_ms = rng_between(&rng, 0, 60),
-        .lag_ms = rng_between(&rng, 0, 400),
-        .submit_ms = rng_between(&rng, 0, 200),
-    };
-}
-
 /* ---- writing ---- */
 
 static bool chance(struct run *run, unsigned percent)
 {
     return rng_chance(run->rng, percent, 100);
-}
-
-static struct write *make(enum write_op op, const struct kind *kind, const char *name,
-                          const char *body)
-{
-    struct write *write = write_new(op, kind, "default", name);
-    scoped_free char *json = mem_strdup(body ? body : "");
-    struct err err = {0};
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int r = body == NULL        ? 0
-            : op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, &err)
-                                : json_parse_mut(sv_of(json), &write->doc, &err);
-    if (r < 0) {
-        (void)fprintf(stderr, "%s: %s\n", json, err.text);
-        abort();
-    }
-    return write;
 }
 
 static void on_answer(void *arg, struct write_result *result)
@@ -134,7 +96,7 @@ static void add_job(struct run *run)
         "'containers':[{'name':'c','image':'i'}]%s}}}}",
         run->jobs, str_text(&spec), chance(run, 70) ? ",'nodeName':'n'" : "");
     scoped_free char *name = mem_printf("j%d", run->jobs++);
-    ask(run, make(WRITE_CREATE, &KIND_JOB, name, body));
+    ask(run, usual_write(WRITE_CREATE, &KIND_JOB, name, body));
 }
 
 typedef VEC(struct obj *) obj_list;
@@ -156,8 +118,8 @@ static struct obj *choose(struct run *run, const struct kind *kind,
 
 static void set_suspend(struct run *run, const struct obj *job, bool suspend)
 {
-    ask(run, make(WRITE_PATCH, &KIND_JOB, job->meta.name,
-                  suspend ? "{'spec':{'suspend':true}}" : "{'spec':{'suspend':false}}"));
+    ask(run, usual_write(WRITE_PATCH, &KIND_JOB, job->meta.name,
+                         suspend ? "{'spec':{'suspend':true}}" : "{'spec':{'suspend':false}}"));
 }
 
 /* ---- pods ---- */
@@ -175,7 +137,7 @@ static void end_pod(struct run *run, const struct obj *pod, int code)
         mem_printf("{'status':{'phase':'%s','containerStatuses':[{'name':'c','state':{'terminated'"
                    ":{'exitCode':%d,'finishedAt':'%s'}}}]}}",
                    code ? "Failed" : "Succeeded", code, str_text(&now));
-    struct write *write = make(WRITE_PATCH, &KIND_POD, pod->meta.name, body);
+    struct write *write = usual_write(WRITE_PATCH, &KIND_POD, pod->meta.name, body);
     write->sub = SUB_STATUS;
     write->if_uid = mem_strdup(pod->meta.uid);
     write->if_version = mem_strdup(pod->meta.resource_version); /* what has ended stays ended */
@@ -184,9 +146,9 @@ static void end_pod(struct run *run, const struct obj *pod, int code)
 
 static void get_ready(struct run *run, const struct obj *pod)
 {
-    struct write *write =
-        make(WRITE_PATCH, &KIND_POD, pod->meta.name,
-             "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}]}}");
+    struct write *write = usual_write(
+        WRITE_PATCH, &KIND_POD, pod->meta.name,
+        "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}]}}");
     write->sub = SUB_STATUS;
     write->if_uid = mem_strdup(pod->meta.uid);
     write->if_version = mem_strdup(pod->meta.resource_version); /* what has ended stays ended */
@@ -195,7 +157,7 @@ static void get_ready(struct run *run, const struct obj *pod)
 
 static void delete_pod(struct run *run, const struct obj *pod, int64_t grace)
 {
-    struct write *write = make(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
+    struct write *write = usual_write(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
     write->grace_s = grace;
     write->if_uid = mem_strdup(pod->meta.uid);
     ask(run, write);
@@ -238,7 +200,7 @@ static time_ms act(struct run *run)
     } else if (dice < 83) {
         const struct obj *job = choose(run, &KIND_JOB, NULL);
         if (job != NULL)
-            ask(run, make(WRITE_DELETE, &KIND_JOB, job->meta.name, NULL));
+            ask(run, usual_write(WRITE_DELETE, &KIND_JOB, job->meta.name, NULL));
     } else {
         return rng_between(run->rng, 0, 6 * SECOND);
     }
@@ -280,16 +242,14 @@ static void heal(struct run *run)
     book_check_end(&run->book);
 }
 
-struct summary {
-    uint64_t trace, steps, crashes, pods, jobs;
-};
+enum { JOBS, PODS, STEPS, CRASHES };
 
-static bool run_seed(uint64_t seed, int steps, struct summary *summary)
+static void run_seed(uint64_t seed, int steps, struct seed_run *result)
 {
     struct run run = {0};
     struct sim_options options = {.seed = seed,
                                   .start = START,
-                                  .faults = faults_of(seed),
+                                  .faults = usual_faults(seed * 37 + 11),
                                   .controllers = RUN_BY,
                                   .on_change = on_change,
                                   .on_reopen = on_reopen,
@@ -299,60 +259,27 @@ static bool run_seed(uint64_t seed, int steps, struct summary *summary)
     book_start(&run.book, run.sim);
     run.rng = sim_rng(run.sim);
     pass(&run, SECOND);
-    int step = 0;
-    for (; step < steps && run.book.failure == NULL; step++)
+    for (; result->step < steps && run.book.failure == NULL; result->step++)
         pass(&run, act(&run));
     heal(&run);
     struct sim_stats stats = sim_stats(run.sim);
-    *summary = (struct summary){
-        sim_trace_hash(run.sim), summary->steps + stats.steps, summary->crashes + stats.crashes,
-        summary->pods + run.book.pods_made, summary->jobs + (uint64_t)run.jobs};
-    bool ok = run.book.failure == NULL;
-    if (!ok)
-        printf("# seed %" PRIu64 ", step %d, %" PRId64 " ms: %s\n# repeat: test_sim_job --seed "
-               "%" PRIu64 " --seeds 1 --steps %d\n",
-               seed, step, sim_now(run.sim) - START, run.book.failure, seed, steps);
+    result->trace = sim_trace_hash(run.sim);
+    result->counts[JOBS] = (uint64_t)run.jobs;
+    result->counts[PODS] = run.book.pods_made;
+    result->counts[STEPS] = stats.steps;
+    result->counts[CRASHES] = stats.crashes;
+    result->at_ms = sim_now(run.sim) - START;
+    result->failure = mem_strdup(run.book.failure);
     run.book.sim = NULL;
     sim_free(run.sim);
     book_done(&run.book);
-    return ok;
-}
-
-/* The same seed twice is the same run. */
-static bool repeats(uint64_t seed, int steps)
-{
-    struct summary first = {0}, second = {0};
-    return run_seed(seed, steps, &first) && run_seed(seed, steps, &second) &&
-           first.trace == second.trace;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {{"seed", required_argument, NULL, 's'},
-                                            {"seeds", required_argument, NULL, 'k'},
-                                            {"steps", required_argument, NULL, 'm'},
-                                            {0}};
-    uint64_t seed = 1, seeds = 1;
-    int steps = STEPS_DEFAULT, option;
-    bool ok = true;
-    struct summary summary = {0};
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
-        if (option == 's')
-            seed = strtoull(optarg, NULL, 10);
-        else if (option == 'k')
-            seeds = strtoull(optarg, NULL, 10);
-        else if (option == 'm')
-            steps = (int)strtol(optarg, NULL, 10);
-        else
-            return 2;
-    }
-    printf("1..2\n");
-    bool same = repeats(seed, steps);
-    printf("%s 1 - the same seed is the same run\n", same ? "ok" : "not ok");
-    for (uint64_t i = seed; i < seed + seeds && ok; i++)
-        ok = run_seed(i, steps, &summary);
-    printf("# %" PRIu64 " jobs, %" PRIu64 " pods, %" PRIu64 " steps, %" PRIu64 " crashes\n",
-           summary.jobs, summary.pods, summary.steps, summary.crashes);
-    printf("%s 2 - each pod counts once, and all Jobs end\n", ok ? "ok" : "not ok");
-    return ok && same ? 0 : 1;
+    return seeds_main(argc, argv,
+                      &(struct seeds){.run = run_seed,
+                                      .steps = STEPS_DEFAULT,
+                                      .counts = {"jobs", "pods", "steps", "crashes"},
+                                      .promise = "each pod counts once, and all Jobs end"});
 }

@@ -10,11 +10,8 @@
 #include "control/controllers.h"
 #include "control/pods/runner.h"
 #include "podbook.h"
-#include <getopt.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "seeds.h"
+#include "usual.h"
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -80,21 +77,6 @@ static struct sim_runtime_faults unit_faults_of(struct rng *rng)
 static bool chance(struct run *run, unsigned percent)
 {
     return rng_chance(run->rng, percent, 100);
-}
-
-static struct write *make(enum write_op op, const struct kind *kind, const char *name,
-                          const char *body)
-{
-    struct write *write = write_new(op, kind, "default", name);
-    scoped_free char *json = mem_strdup(body != NULL ? body : "{}");
-    struct err err = {0};
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    if (body != NULL && json_parse_mut(sv_of(json), &write->doc, &err) < 0) {
-        (void)fprintf(stderr, "%s: %s\n", json, err.text);
-        abort();
-    }
-    return write;
 }
 
 static void on_answer(void *arg, struct write_result *result)
@@ -165,7 +147,7 @@ static void add_pod(struct run *run)
         mem_printf("{'metadata':{'name':'%s','annotations':{%s}%s},'spec':{%s}}", name, how,
                    chance(run, 10) ? ",'labels':{'x':'y'}" : "", what);
     run->pods++;
-    ask(run, make(WRITE_CREATE, &KIND_POD, name, body));
+    ask(run, usual_write(WRITE_CREATE, &KIND_POD, name, body));
 }
 
 static void add_job(struct run *run)
@@ -179,7 +161,7 @@ static void add_job(struct run *run)
         "{'metadata':{'name':'%s'},'spec':{'completions':%d,'parallelism':%d,"
         "'backoffLimit':4,'template':{'metadata':{'annotations':{%s}},'spec':{%s}}}}",
         name, (int)rng_between(run->rng, 1, 5), (int)rng_between(run->rng, 1, 3), how, what);
-    ask(run, make(WRITE_CREATE, &KIND_JOB, name, body));
+    ask(run, usual_write(WRITE_CREATE, &KIND_JOB, name, body));
 }
 
 static struct obj *choose(struct run *run, const struct kind *kind,
@@ -202,7 +184,7 @@ static void delete_pod(struct run *run, bool by_force)
     const struct obj *pod = choose(run, &KIND_POD, NULL);
     if (pod == NULL)
         return;
-    struct write *write = make(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
+    struct write *write = usual_write(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
     write->grace_s = by_force ? 0 : chance(run, 30) ? rng_between(run->rng, 1, 5) : -1;
     write->if_uid = mem_strdup(pod->meta.uid);
     if (by_force)
@@ -343,74 +325,33 @@ static void close_run(struct run *run)
     podbook_done(&run->book);
 }
 
-struct summary {
-    uint64_t trace, steps, crashes, pods, starts, restarts;
-};
+enum { PODS, STARTS, RESTARTS, STEPS, CRASHES };
 
-static bool run_seed(uint64_t seed, int steps, struct summary *sum)
+static void run_seed(uint64_t seed, int steps, struct seed_run *result)
 {
     struct run run = {0};
     open_run(&run, seed);
     pass(&run, SECOND);
-    int step = 0;
-    for (; step < steps && run.book.failure == NULL; step++)
+    for (; result->step < steps && run.book.failure == NULL; result->step++)
         pass(&run, act(&run));
     heal(&run);
     struct sim_stats stats = sim_stats(run.sim);
-    *sum = (struct summary){sim_trace_hash(run.sim),
-                            sum->steps + stats.steps,
-                            sum->crashes + stats.crashes + stats.restarts,
-                            sum->pods + (uint64_t)run.pods,
-                            sum->starts + sim_runtime_starts(run.runtime),
-                            sum->restarts + run.book.restarts};
-    bool ok = run.book.failure == NULL;
-    if (!ok)
-        printf("# seed %" PRIu64 ", step %d, %" PRId64 " ms: %s\n# repeat: test_sim_pods --seed "
-               "%" PRIu64 " --seeds 1 --steps %d\n",
-               seed, step, sim_now(run.sim) - START, run.book.failure, seed, steps);
+    result->trace = sim_trace_hash(run.sim);
+    result->counts[PODS] = (uint64_t)run.pods;
+    result->counts[STARTS] = sim_runtime_starts(run.runtime);
+    result->counts[RESTARTS] = run.book.restarts;
+    result->counts[STEPS] = stats.steps;
+    result->counts[CRASHES] = stats.crashes + stats.restarts;
+    result->at_ms = sim_now(run.sim) - START;
+    result->failure = mem_strdup(run.book.failure);
     close_run(&run);
-    return ok;
-}
-
-/* The same seed twice is the same run. */
-static bool repeats(uint64_t seed, int steps)
-{
-    struct summary first = {0}, second = {0};
-    return run_seed(seed, steps, &first) && run_seed(seed, steps, &second) &&
-           first.trace == second.trace;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {{"seed", required_argument, NULL, 's'},
-                                            {"seeds", required_argument, NULL, 'k'},
-                                            {"steps", required_argument, NULL, 'm'},
-                                            {"all", no_argument, NULL, 'a'},
-                                            {0}};
-    uint64_t seed = 1, seeds = 1;
-    int steps = STEPS_DEFAULT, option;
-    bool ok = true, all = false;
-    struct summary sum = {0};
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
-        if (option == 's')
-            seed = strtoull(optarg, NULL, 10);
-        else if (option == 'k')
-            seeds = strtoull(optarg, NULL, 10);
-        else if (option == 'm')
-            steps = (int)strtol(optarg, NULL, 10);
-        else if (option == 'a')
-            all = true; /* also after one that failed */
-        else
-            return 2;
-    }
-    printf("1..2\n");
-    bool same = repeats(seed, steps);
-    printf("%s 1 - the same seed is the same run\n", same ? "ok" : "not ok");
-    for (uint64_t i = seed; i < seed + seeds && (ok || all); i++)
-        ok = run_seed(i, steps, &sum) && ok;
-    printf("# %" PRIu64 " pods, %" PRIu64 " starts, %" PRIu64 " restarts, %" PRIu64
-           " steps, %" PRIu64 " crashes\n",
-           sum.pods, sum.starts, sum.restarts, sum.steps, sum.crashes);
-    printf("%s 2 - whatever happens, it holds, and then settles\n", ok ? "ok" : "not ok");
-    return ok && same ? 0 : 1;
+    return seeds_main(argc, argv,
+                      &(struct seeds){.run = run_seed,
+                                      .steps = STEPS_DEFAULT,
+                                      .counts = {"pods", "starts", "restarts", "steps", "crashes"},
+                                      .promise = "whatever happens, it holds, and then settles"});
 }

@@ -10,12 +10,9 @@
 #include "base/mem.h"
 #include "control/controllers.h"
 #include "control/pool_internal.h"
+#include "seeds.h"
 #include "sim/sim.h"
-#include <getopt.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "usual.h"
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -84,26 +81,10 @@ static bool chance(struct run *run, unsigned percent)
     return rng_chance(run->rng, percent, 100);
 }
 
-static struct write *make(struct run *run, enum write_op op, const struct kind *kind,
-                          const char *name, const char *body)
-{
-    struct write *write = write_new(op, kind, kind->namespaced ? "default" : "", name);
-    scoped_free char *json = mem_strdup(body ? body : "");
-    struct err err = {0};
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int r = body == NULL        ? 0
-            : op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, &err)
-                                : json_parse_mut(sv_of(json), &write->doc, &err);
-    if (r < 0)
-        fail(run, err.text, name);
-    return write;
-}
-
 static void ask(struct run *run, enum write_op op, const struct kind *kind, const char *name,
                 const char *body)
 {
-    sim_submit(run->sim, make(run, op, kind, name, body));
+    sim_submit(run->sim, usual_write(op, kind, name, body));
 }
 
 static struct obj *choose(struct run *run, const struct kind *kind)
@@ -148,12 +129,12 @@ static void play_node(struct run *run)
     const char *node = json_str_at(pod->root, "spec.nodeName");
     struct write *write = NULL;
     if (pod->meta.deleted != 0) {
-        write = make(run, WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
+        write = usual_write(WRITE_DELETE, &KIND_POD, pod->meta.name, NULL);
         write->grace_s = 0;
     } else if (node == NULL || *node == '\0') {
         scoped_free char *body =
             mem_printf("{'target':{'name':'n%d'}}", (int)rng_below(run->rng, NODES));
-        write = make(run, WRITE_CREATE, &KIND_POD, pod->meta.name, body);
+        write = usual_write(WRITE_CREATE, &KIND_POD, pod->meta.name, body);
         write->sub = SUB_BINDING;
         write->op = WRITE_UPDATE;
     } else {
@@ -299,30 +280,16 @@ static void heal(struct run *run)
     check_end(run);
 }
 
+/* A controller that begins anew beside writes of its former self that are still under way may give
+ * two vpods the same room; that is mended. */
 static struct sim_faults faults_of(uint64_t seed)
 {
-    struct rng rng;
-    rng_seed(&rng, seed * 43 + 3);
-    bool is_calm = rng_chance(&rng, 1, 8);
-    return (struct sim_faults){
-        .commit_refused = is_calm ? 0 : (unsigned)rng_below(&rng, 1000),
-        .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .conflict = (unsigned)rng_below(&rng, 3000),
-        /* A controller that begins anew beside writes of its former self that are still under way
-         * may give two vpods the same room; that is mended. */
-        .restart = is_calm ? 0 : (unsigned)rng_below(&rng, 400),
-        .commit_ms = rng_between(&rng, 0, 60),
-        .lag_ms = rng_between(&rng, 0, 400),
-        .submit_ms = rng_between(&rng, 0, 200),
-    };
+    return usual_faults(seed * 43 + 3);
 }
 
-struct summary {
-    uint64_t trace, changes, crashes;
-};
+enum { CHANGES, CRASHES };
 
-static bool run_seed(uint64_t seed, int steps, struct summary *summary)
+static void run_seed(uint64_t seed, int steps, struct seed_run *result)
 {
     struct run run = {0};
     struct sim_options options = {.seed = seed,
@@ -334,50 +301,24 @@ static bool run_seed(uint64_t seed, int steps, struct summary *summary)
     run.sim = sim_new(&options);
     run.rng = sim_rng(run.sim);
     pass(&run, SECOND);
-    for (int step = 0; step < steps && run.failure == NULL; step++) {
+    for (; result->step < steps && run.failure == NULL; result->step++) {
         make_world(&run); /* whatever of it a crash has swallowed */
         pass(&run, act(&run));
     }
     heal(&run);
-    summary->trace = sim_trace_hash(run.sim);
-    summary->changes += run.changes;
-    summary->crashes += sim_stats(run.sim).crashes;
-    bool ok = run.failure == NULL;
-    if (!ok)
-        printf("# seed %" PRIu64 ", %" PRId64 " ms: %s\n", seed, sim_now(run.sim) - START,
-               run.failure);
+    result->trace = sim_trace_hash(run.sim);
+    result->counts[CHANGES] = run.changes;
+    result->counts[CRASHES] = sim_stats(run.sim).crashes;
+    result->at_ms = sim_now(run.sim) - START;
     sim_free(run.sim);
-    mem_free(run.failure);
-    return ok;
+    result->failure = run.failure;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {{"seed", required_argument, NULL, 's'},
-                                            {"seeds", required_argument, NULL, 'k'},
-                                            {"steps", required_argument, NULL, 'm'},
-                                            {0}};
-    uint64_t seed = 1, seeds = 1;
-    int steps = STEPS_DEFAULT, option;
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
-        if (option == 's')
-            seed = strtoull(optarg, NULL, 10);
-        else if (option == 'k')
-            seeds = strtoull(optarg, NULL, 10);
-        else if (option == 'm')
-            steps = (int)strtol(optarg, NULL, 10);
-        else
-            return 2;
-    }
-    struct summary first = {0}, second = {0}, all = {0};
-    printf("1..2\n");
-    bool same = run_seed(seed, steps, &first) && run_seed(seed, steps, &second) &&
-                first.trace == second.trace;
-    printf("%s 1 - the same seed is the same run\n", same ? "ok" : "not ok");
-    bool ok = true;
-    for (uint64_t i = seed; i < seed + seeds && ok; i++)
-        ok = run_seed(i, steps, &all);
-    printf("# %" PRIu64 " changes of vpods, %" PRIu64 " crashes\n", all.changes, all.crashes);
-    printf("%s 2 - no vreplica is lost, and all find a place\n", ok ? "ok" : "not ok");
-    return ok && same ? 0 : 1;
+    return seeds_main(argc, argv,
+                      &(struct seeds){.run = run_seed,
+                                      .steps = STEPS_DEFAULT,
+                                      .counts = {"changes of vpods", "crashes"},
+                                      .promise = "no vreplica is lost, and all find a place"});
 }

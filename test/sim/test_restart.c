@@ -10,11 +10,11 @@
 #include "control/controllers.h"
 #include "core/recover/epoch.h"
 #include "crew.h"
-#include <getopt.h>
+#include "seeds.h"
+#include "usual.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define START 1767225600000 /* 2026-01-01 */
 #define SECOND 1000
@@ -127,14 +127,7 @@ static void on_answer(void *arg, struct write_result *result)
 
 static void ask(struct run *run, enum write_op op, const char *body)
 {
-    struct write *write = write_new(op, &KIND_JOBSET, "default", "s");
-    scoped_free char *json = mem_strdup(body);
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int r = op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, NULL)
-                              : json_parse_mut(sv_of(json), &write->doc, NULL);
-    if (r < 0)
-        abort();
+    struct write *write = usual_write(op, &KIND_JOBSET, "s", body);
     write->done = on_answer;
     write->arg = run;
     sim_submit(run->sim, write);
@@ -311,9 +304,7 @@ static void finish(struct run *run)
         crew_fail(&run->crew, "all have succeeded, and the JobSet has not");
 }
 
-struct summary {
-    uint64_t trace, starts, lifts, restarts, charged, anew, completed, crashes, shutdowns;
-};
+enum { STARTS, LIFTS, RESTARTS, CHARGED, ANEW, COMPLETED, CRASHES, SHUTDOWNS };
 
 static void open_run(struct run *run, uint64_t seed, struct sim_faults faults)
 {
@@ -334,7 +325,7 @@ static void close_run(struct run *run)
     crew_done(&run->crew);
 }
 
-static bool run_seed(uint64_t seed, int steps, struct summary *summary)
+static void run_seed(uint64_t seed, int steps, struct seed_run *result)
 {
     struct run run = {0};
     struct rng rng;
@@ -351,61 +342,30 @@ static bool run_seed(uint64_t seed, int steps, struct summary *summary)
         sim_crash(run.sim); /* the disk did not even take that; another try */
         pass(&run, SECOND);
     }
-    int step = 0;
-    for (; step < steps && run.crew.failure == NULL; step++)
+    for (; result->step < steps && run.crew.failure == NULL; result->step++)
         pass(&run, act(&run));
     heal(&run);
     finish(&run);
-    struct sim_stats stats = sim_stats(run.sim);
-    *summary = (struct summary){.trace = sim_trace_hash(run.sim),
-                                .starts = summary->starts + run.crew.starts,
-                                .lifts = summary->lifts + run.crew.lifts,
-                                .restarts = summary->restarts + (uint64_t)run.crew.restarts,
-                                .charged = summary->charged + (uint64_t)run.crew.charged,
-                                .anew = summary->anew + (uint64_t)run.crew.anew,
-                                .completed = summary->completed + run.crew.is_completed,
-                                .shutdowns = summary->shutdowns + run.shutdowns,
-                                .crashes = summary->crashes + stats.crashes};
-    bool ok = run.crew.failure == NULL;
-    if (!ok)
-        printf("# seed %" PRIu64 ", step %d, %" PRId64
-               " ms: %s\n# repeat: test_sim_restart --seed %" PRIu64 " --seeds 1 --steps %d\n",
-               seed, step, sim_now(run.sim) - START, run.crew.failure, seed, steps);
+    result->trace = sim_trace_hash(run.sim);
+    result->counts[STARTS] = run.crew.starts;
+    result->counts[LIFTS] = run.crew.lifts;
+    result->counts[RESTARTS] = (uint64_t)run.crew.restarts;
+    result->counts[CHARGED] = (uint64_t)run.crew.charged;
+    result->counts[ANEW] = (uint64_t)run.crew.anew;
+    result->counts[COMPLETED] = run.crew.is_completed;
+    result->counts[CRASHES] = sim_stats(run.sim).crashes;
+    result->counts[SHUTDOWNS] = run.shutdowns;
+    result->at_ms = sim_now(run.sim) - START;
+    result->failure = mem_strdup(run.crew.failure);
     close_run(&run);
-    return ok;
 }
 
-/* The same seed twice is the same run. */
-static bool repeats(uint64_t seed, int steps)
+static bool has_happened(const uint64_t *counts, uint64_t seeds)
 {
-    struct summary first = {0}, second = {0};
-    return run_seed(seed, steps, &first) && run_seed(seed, steps, &second) &&
-           first.trace == second.trace;
-}
-
-static int run_seeds(uint64_t seed, uint64_t seeds, int steps)
-{
-    struct summary summary = {0};
-    bool ok = true;
-    printf("1..3\n");
-    bool same = repeats(seed, steps);
-    printf("%s 1 - the same seed is the same run\n", same ? "ok" : "not ok");
-    for (uint64_t i = seed; i < seed + seeds && ok; i++)
-        ok = run_seed(i, steps, &summary);
-    printf("# %" PRIu64 " starts in %" PRIu64 " epochs, %" PRIu64 " restarts, %" PRIu64
-           " charged, %" PRIu64 " of Jobs, %" PRIu64 " of %" PRIu64 " completed, %" PRIu64
-           " crashes, %" PRIu64 " shutdowns\n",
-           summary.starts, summary.lifts, summary.restarts, summary.charged, summary.anew,
-           summary.completed, seeds, summary.crashes, summary.shutdowns);
-    printf("%s 2 - S1 to S5, the budget, and every group runs or has ended\n",
-           ok ? "ok" : "not ok");
-    /* What was to be tried did happen. */
-    bool is_much =
-        seeds < 20 || (summary.lifts > seeds && summary.restarts > summary.charged &&
-                       summary.charged > 0 && summary.anew > 0 && summary.completed > 0 &&
-                       summary.completed < seeds && summary.crashes > 0 && summary.shutdowns > 0);
-    printf("%s 3 - enough has happened\n", is_much ? "ok" : "not ok");
-    return ok && same && is_much ? 0 : 1;
+    return seeds < 20 ||
+           (counts[LIFTS] > seeds && counts[RESTARTS] > counts[CHARGED] && counts[CHARGED] > 0 &&
+            counts[ANEW] > 0 && counts[COMPLETED] > 0 && counts[COMPLETED] < seeds &&
+            counts[CRASHES] > 0 && counts[SHUTDOWNS] > 0);
 }
 
 /* ---- one large group ---- */
@@ -477,26 +437,14 @@ static int run_large(int64_t members)
 
 int main(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {
-        {"seed", required_argument, NULL, 's'},  {"seeds", required_argument, NULL, 'k'},
-        {"steps", required_argument, NULL, 'm'}, {"members", required_argument, NULL, 'n'},
-        {"trace", no_argument, NULL, 't'},       {0}};
-    uint64_t seed = 1, seeds = 1;
-    int64_t members = 0;
-    int steps = STEPS_DEFAULT, option;
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
-        if (option == 's')
-            seed = strtoull(optarg, NULL, 10);
-        else if (option == 'k')
-            seeds = strtoull(optarg, NULL, 10);
-        else if (option == 'm')
-            steps = (int)strtol(optarg, NULL, 10);
-        else if (option == 't')
-            is_traced = true;
-        else if (option == 'n')
-            members = strtol(optarg, NULL, 10);
-        else
-            return 2;
-    }
-    return members > 0 ? run_large(members) : run_seeds(seed, seeds, steps);
+    return seeds_main(
+        argc, argv,
+        &(struct seeds){.run = run_seed,
+                        .steps = STEPS_DEFAULT,
+                        .counts = {"starts", "epochs", "restarts", "charged", "of Jobs",
+                                   "completed", "crashes"},
+                        .promise = "S1 to S5, the budget, and every group runs or has ended",
+                        .has_happened = has_happened,
+                        .ret_is_traced = &is_traced,
+                        .run_large = run_large});
 }

@@ -10,10 +10,10 @@
 #include "base/mem.h"
 #include "control/controllers.h"
 #include "control/statefulset_internal.h"
+#include "seeds.h"
 #include "sim/sim.h"
-#include <getopt.h>
+#include "usual.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,17 +109,7 @@ static bool chance(struct run *run, unsigned percent)
 static void ask(struct run *run, enum write_op op, const struct kind *kind, const char *name,
                 const char *body)
 {
-    struct write *write = write_new(op, kind, "default", name);
-    scoped_free char *json = mem_strdup(body ? body : "");
-    struct err err = {0};
-    for (char *at = json; *at != '\0'; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int r = body == NULL        ? 0
-            : op == WRITE_PATCH ? json_parse(sv_of(json), &write->patch, &err)
-                                : json_parse_mut(sv_of(json), &write->doc, &err);
-    if (r < 0)
-        fail(run, err.text, name);
-    sim_submit(run->sim, write);
+    sim_submit(run->sim, usual_write(op, kind, name, body));
 }
 
 static void make_set(struct run *run)
@@ -295,33 +285,14 @@ static void heal(struct run *run)
         check_pods(run, set);
 }
 
-static struct sim_faults faults_of(uint64_t seed)
-{
-    struct rng rng;
-    rng_seed(&rng, seed * 41 + 5);
-    bool is_calm = rng_chance(&rng, 1, 8);
-    return (struct sim_faults){
-        .commit_refused = is_calm ? 0 : (unsigned)rng_below(&rng, 1000),
-        .crash_before = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .crash_after = is_calm ? 0 : (unsigned)rng_below(&rng, 200),
-        .conflict = (unsigned)rng_below(&rng, 3000),
-        .restart = is_calm ? 0 : (unsigned)rng_below(&rng, 500),
-        .commit_ms = rng_between(&rng, 0, 60),
-        .lag_ms = rng_between(&rng, 0, 400),
-        .submit_ms = rng_between(&rng, 0, 200),
-    };
-}
+enum { PODS, CRASHES };
 
-struct summary {
-    uint64_t trace, pods, crashes;
-};
-
-static bool run_seed(uint64_t seed, int steps, struct summary *summary)
+static void run_seed(uint64_t seed, int steps, struct seed_run *result)
 {
     struct run run = {.been_ready = map_new()};
     struct sim_options options = {.seed = seed,
                                   .start = START,
-                                  .faults = faults_of(seed),
+                                  .faults = usual_faults(seed * 41 + 5),
                                   .controllers = RUN_BY,
                                   .on_change = on_change,
                                   .on_reopen = on_reopen,
@@ -329,51 +300,25 @@ static bool run_seed(uint64_t seed, int steps, struct summary *summary)
     run.sim = sim_new(&options);
     run.rng = sim_rng(run.sim);
     pass(&run, SECOND);
-    for (int step = 0; step < steps && run.failure == NULL; step++)
+    for (; result->step < steps && run.failure == NULL; result->step++)
         pass(&run, act(&run));
     heal(&run);
-    summary->trace = sim_trace_hash(run.sim);
-    summary->pods += run.pods;
-    summary->crashes += sim_stats(run.sim).crashes;
-    bool ok = run.failure == NULL;
-    if (!ok)
-        printf("# seed %" PRIu64 ", %" PRId64 " ms: %s\n", seed, sim_now(run.sim) - START,
-               run.failure);
+    result->trace = sim_trace_hash(run.sim);
+    result->counts[PODS] = run.pods;
+    result->counts[CRASHES] = sim_stats(run.sim).crashes;
+    result->at_ms = sim_now(run.sim) - START;
     struct sim *sim = run.sim;
     run.sim = NULL;
     sim_free(sim);
     map_free(run.been_ready);
-    mem_free(run.failure);
-    return ok;
+    result->failure = run.failure;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option OPTIONS[] = {{"seed", required_argument, NULL, 's'},
-                                            {"seeds", required_argument, NULL, 'k'},
-                                            {"steps", required_argument, NULL, 'm'},
-                                            {0}};
-    uint64_t seed = 1, seeds = 1;
-    int steps = STEPS_DEFAULT, option;
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
-        if (option == 's')
-            seed = strtoull(optarg, NULL, 10);
-        else if (option == 'k')
-            seeds = strtoull(optarg, NULL, 10);
-        else if (option == 'm')
-            steps = (int)strtol(optarg, NULL, 10);
-        else
-            return 2;
-    }
-    struct summary first = {0}, second = {0}, all = {0};
-    printf("1..2\n");
-    bool same = run_seed(seed, steps, &first) && run_seed(seed, steps, &second) &&
-                first.trace == second.trace;
-    printf("%s 1 - the same seed is the same run\n", same ? "ok" : "not ok");
-    bool ok = true;
-    for (uint64_t i = seed; i < seed + seeds && ok; i++)
-        ok = run_seed(i, steps, &all);
-    printf("# %" PRIu64 " pods, %" PRIu64 " crashes\n", all.pods, all.crashes);
-    printf("%s 2 - pods come in order, and all sets come to rest\n", ok ? "ok" : "not ok");
-    return ok && same ? 0 : 1;
+    return seeds_main(argc, argv,
+                      &(struct seeds){.run = run_seed,
+                                      .steps = STEPS_DEFAULT,
+                                      .counts = {"pods", "crashes"},
+                                      .promise = "pods come in order, and all sets come to rest"});
 }

@@ -90,7 +90,6 @@ struct runner {
     void *shutdown_arg;
     time_ms wall_offset; /* wall - steady, fixed at the start: status must not follow clock jumps */
     time_ms tick_at;     /* steady; when the engine wants to be called */
-    uint64_t next_hook;
     bool was_sampling;
     time_ms portion_at; /* steady: starts and kills of that moment; more wait for the next */
     int portion_acts;

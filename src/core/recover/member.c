@@ -6,10 +6,9 @@
  * 1. An epoch never goes down, and a start happens only from WAIT, so once for each epoch.
  * 2. A status never goes back: of two that came in the wrong order the newer one counts. */
 #include "core/recover/member.h"
+#include "core/recover/epoch.h"
 #include <assert.h>
 #include <stddef.h>
-
-#define EPOCH_MAX INT32_MAX /* the status is of 32 bits */
 
 #define GO(next_, act_)                                                                            \
     {                                                                                              \
@@ -146,13 +145,7 @@ enum member_act member_forlorn(struct member *member, int64_t epoch)
 int64_t member_epoch(const char *text_or_null)
 {
     int64_t epoch = 0;
-    for (const char *c = text_or_null; c != NULL && *c != '\0'; c++) {
-        if (*c < '0' || *c > '9' || (c == text_or_null && *c == '0'))
-            return 0;
-        epoch = epoch * 10 + (*c - '0');
-        if (epoch > EPOCH_MAX)
-            return 0;
-    }
+    (void)epoch_parse(text_or_null, &epoch); /* nothing is what anything else says */
     return epoch;
 }
 

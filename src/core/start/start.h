@@ -35,7 +35,6 @@ struct start_container_spec {
     /* It gets ready when others on this node have started, so it must not keep their slots: an
      * agent at its barrier. */
     bool awaits_others;
-    bool is_critical; /* unused by the engine; kept for the host */
     enum start_policy policy;
     const struct start_rule *rules;
     size_t n_rules;

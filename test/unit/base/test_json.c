@@ -458,6 +458,21 @@ static void test_keys_of_one_look(void **state)
     assert_int_equal(json_parse_mut(SV("{\"\":1,\"\":1}"), &mut, &err), -EINVAL);
 }
 
+static void test_find_in_a_list(void **state)
+{
+    (void)state;
+    scoped_json *doc = NULL;
+    struct sv text = SV("[1,{},{\"name\":3},{\"name\":\"a\",\"n\":1},{\"name\":\"a\",\"n\":2},"
+                        "{\"metadata\":{\"name\":\"b\"}}]");
+    assert_int_equal(json_parse(text, &doc, NULL), 0);
+    yyjson_val *list = yyjson_doc_get_root(doc);
+    assert_int_equal(json_int_at(json_find(list, "name", "a"), "n", 0), 1);
+    assert_non_null(json_find(list, "metadata.name", "b"));
+    assert_null(json_find(list, "name", "b"));
+    assert_null(json_find(NULL, "name", "a"));
+    assert_null(json_find(json_find(list, "name", "a"), "name", "a")); /* an object is no list */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_depth_of_document),
         cmocka_unit_test(test_many_keys),
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_find_in_a_list),
         cmocka_unit_test(test_set_and_put),
         cmocka_unit_test(test_a_value_stays_the_callers_after_it_is_put),
         cmocka_unit_test(test_equal),

@@ -59,3 +59,13 @@ struct obj *stage_get(struct sim *sim, const struct kind *kind, const char *ns, 
 {
     return cache_get(sim_store(sim)->cache, kind, ns, name);
 }
+
+int stage_events(struct sim *sim, const char *reason)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    int count = 0;
+    struct obj *event = cache_first(cache, &KIND_EVENT, NULL);
+    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, NULL, event))
+        count += str_eq(json_str_at(event->root, "reason"), reason);
+    return count;
+}

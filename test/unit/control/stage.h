@@ -22,4 +22,6 @@ struct write *stage_write(enum write_op op, const struct kind *kind, const char 
 /* Submits as a client and lets half a second pass; fails the test unless it was fine. */
 void stage_do(struct sim *sim, struct write *write);
 void stage_run(struct sim *sim, time_ms span);
+/* How many Events with this reason there are. */
+int stage_events(struct sim *sim, const char *reason);
 struct obj *stage_get(struct sim *sim, const struct kind *kind, const char *ns, const char *name);

@@ -156,16 +156,6 @@ static void confirm_all(struct sim *sim)
     }
 }
 
-static int events(struct sim *sim, const char *reason)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    int count = 0;
-    struct obj *event = cache_first(cache, &KIND_EVENT, NULL);
-    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, NULL, event))
-        count += str_eq(json_str_at(event->root, "reason"), reason);
-    return count;
-}
-
 static bool is_tracked(const struct obj *pod)
 {
     return obj_has_finalizer(pod, JOB_FINALIZER);
@@ -202,8 +192,8 @@ static void test_one_pod(void **state)
     assert_non_null(json_str_at(job_of(sim)->root, "status.completionTime"));
     assert_int_equal(pods(sim), 1);
     assert_false(is_tracked(cache_first(sim_store(sim)->cache, &KIND_POD, NULL)));
-    assert_int_equal(events(sim, "SuccessfulCreate"), 1);
-    assert_int_equal(events(sim, "Completed"), 1);
+    assert_int_equal(stage_events(sim, "SuccessfulCreate"), 1);
+    assert_int_equal(stage_events(sim, "Completed"), 1);
     sim_free(sim);
 }
 
@@ -219,7 +209,7 @@ static void test_parallelism(void **state)
     expect(sim, "2/0/0 3/0");
     patch_job(sim, "{'spec':{'parallelism':1}}");
     expect(sim, "1/0/0 3/0"); /* the one too many has not failed */
-    assert_int_equal(events(sim, "SuccessfulDelete"), 1);
+    assert_int_equal(stage_events(sim, "SuccessfulDelete"), 1);
     patch_job(sim, "{'spec':{'parallelism':9}}");
     expect(sim, "2/0/0 3/0");
     succeed(sim, -1);
@@ -325,7 +315,7 @@ static void test_backoff(void **state)
     expect(sim, "1/0/0 0/3");
     fail_with(sim, -1, 1);
     expect(sim, "0/0/0 0/4 FailureTarget(BackoffLimitExceeded) Failed(BackoffLimitExceeded)");
-    assert_int_equal(events(sim, "BackoffLimitExceeded"), 1);
+    assert_int_equal(stage_events(sim, "BackoffLimitExceeded"), 1);
     assert_null(json_str_at(job_of(sim)->root, "status.completionTime"));
     sim_free(sim);
 }
@@ -377,7 +367,7 @@ static void test_deadline(void **state)
     expect(sim, "1/0/0 0/0");
     stage_run(sim, 10 * SECOND);
     expect(sim, "0/0/0 0/1 FailureTarget(DeadlineExceeded) Failed(DeadlineExceeded)");
-    assert_int_equal(events(sim, "DeadlineExceeded"), 1);
+    assert_int_equal(stage_events(sim, "DeadlineExceeded"), 1);
     sim_free(sim);
 }
 
@@ -611,9 +601,9 @@ static void test_suspend(void **state)
     assert_string_not_equal(json_str_at(job_of(sim)->root, "status.startTime"), first);
     stage_run(sim, 90 * SECOND); /* it began anew */
     expect(sim, "2/0/0 1/0");
-    assert_int_equal(events(sim, "Suspended"), 1);
-    assert_int_equal(events(sim, "Resumed"), 1);
-    assert_int_equal(events(sim, "SuccessfulDelete"), 2);
+    assert_int_equal(stage_events(sim, "Suspended"), 1);
+    assert_int_equal(stage_events(sim, "Resumed"), 1);
+    assert_int_equal(stage_events(sim, "SuccessfulDelete"), 2);
     sim_free(sim);
 }
 
@@ -674,8 +664,8 @@ static void test_refused_pod(void **state)
     struct sim *sim = open_job_as("j", "", PLACED ",'schedulingGates':[{'name':'x/y'}]");
     stage_run(sim, SECOND);
     assert_int_equal(pods(sim), 0);
-    assert_int_equal(events(sim, "FailedCreate"), 1);
-    assert_int_equal(events(sim, "SuccessfulCreate"), 0);
+    assert_int_equal(stage_events(sim, "FailedCreate"), 1);
+    assert_int_equal(stage_events(sim, "SuccessfulCreate"), 0);
     struct obj *event = cache_first(sim_store(sim)->cache, &KIND_EVENT, "default");
     assert_true(json_int_at(event->root, "count", 0) > 1);
     sim_free(sim);

@@ -123,16 +123,6 @@ static const char *share(struct sim *sim, int ordinal)
     return pod ? yyjson_get_str(yyjson_obj_get(pod->meta.annotations, POOL_SHARE_NOTE)) : NULL;
 }
 
-static int events(struct sim *sim, const char *reason)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    int count = 0;
-    struct obj *event = cache_first(cache, &KIND_EVENT, NULL);
-    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, NULL, event))
-        count += str_eq(json_str_at(event->root, "reason"), reason);
-    return count;
-}
-
 /* ---- placing ---- */
 
 static void test_spread(void **state)
@@ -166,7 +156,7 @@ static void test_grows_and_shrinks(void **state)
     assert_int_equal(replicas(sim) >= 3, 1);
     yyjson_val *status = yyjson_obj_get(vpod_of(sim, "a")->root, "status");
     assert_int_equal(json_int_at(status, "placed", 0), 25);
-    assert_int_equal(events(sim, "PoolGrows") >= 1, 1);
+    assert_int_equal(stage_events(sim, "PoolGrows") >= 1, 1);
     patch(sim, &KIND_VPOD, "a", "{'spec':{'vreplicas':2}}");
     for (int i = 0; i < 8; i++) {
         stage_run(sim, 100 * SECOND);
@@ -212,7 +202,7 @@ static void test_no_autoscale(void **state)
     play(sim);
     expect(sim, "a", "0:10 +15");
     assert_int_equal(replicas(sim), 1);
-    assert_int_equal(events(sim, "FailedScheduling"), 1);
+    assert_int_equal(stage_events(sim, "FailedScheduling"), 1);
     patch(sim, &KIND_STATEFULSET, "web", "{'spec':{'replicas':3}}");
     play(sim);
     yyjson_val *status = yyjson_obj_get(vpod_of(sim, "a")->root, "status");
@@ -304,7 +294,7 @@ static void test_policy(void **state)
     expect(sim, "a", "0:6");
     patch(sim, &KIND_CONFIGMAP, "config-scheduler",
           "{'data':{'priorities':'[{\\'Name\\':\\'NoSuchPriority\\',\\'Weight\\':1}]'}}");
-    assert_int_equal(events(sim, "BadPolicy"), 1);
+    assert_int_equal(stage_events(sim, "BadPolicy"), 1);
     make_vpod(sim, "b", 6, ""); /* the old one goes on to hold */
     play(sim);
     expect(sim, "b", "0:4 1:2");

@@ -134,16 +134,6 @@ static void new_image(struct sim *sim, const char *image)
     patch(sim, body);
 }
 
-static int events(struct sim *sim, const char *reason)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    int count = 0;
-    struct obj *event = cache_first(cache, &KIND_EVENT, NULL);
-    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, NULL, event))
-        count += str_eq(json_str_at(event->root, "reason"), reason);
-    return count;
-}
-
 /* ---- growing and shrinking ---- */
 
 static void test_in_order(void **state)
@@ -166,8 +156,8 @@ static void test_in_order(void **state)
     delete_pod(sim, 1, 0);
     expect(sim, "0*");
     expect_status(sim, "1/1/1 1/1");
-    assert_int_equal(events(sim, "SuccessfulCreate"), 3);
-    assert_int_equal(events(sim, "SuccessfulDelete"), 2);
+    assert_int_equal(stage_events(sim, "SuccessfulCreate"), 3);
+    assert_int_equal(stage_events(sim, "SuccessfulDelete"), 2);
     sim_free(sim);
 }
 
@@ -396,7 +386,7 @@ static void test_taken_name(void **state)
                               "'image':'i'}]}}"));
     make_set(sim, "'replicas':1");
     assert_null(set_owner_uid(pod_of(sim, 0)));
-    assert_int_equal(events(sim, "FailedCreate"), 1);
+    assert_int_equal(stage_events(sim, "FailedCreate"), 1);
     delete_pod(sim, 0, 0);
     assert_string_equal(set_owner_uid(pod_of(sim, 0)), set_of(sim)->meta.uid);
     sim_free(sim);

@@ -379,6 +379,92 @@ static void test_l_malformed_notes(void **state)
     }
 }
 
+/* ---- places ---- */
+
+static void put_at(struct stage *stage, const char *uid, struct group_place at, time_ms created,
+                   int64_t epoch)
+{
+    struct group_pod pod = {.uid = uid, .place = at, .created = created, .epoch = epoch};
+    (void)group_put(stage->group, &pod);
+    assert_null(group_problem(stage->group));
+}
+
+/* Two roles, the second with two Jobs. What is outside of any bound belongs to nobody: it asks for
+ * nothing, and must be gone before the barrier is lifted. */
+static void test_strangers_at_every_bound(void **state)
+{
+    (void)state;
+    static const struct group_place OUTSIDE[] = {{2, 0, 0}, {0, 1, 0},  {0, 0, 1}, {1, 2, 0},
+                                                 {1, 0, 2}, {0, -1, 0}, {0, 0, -1}};
+    static const struct group_role ROLES[] = {{1, 1}, {2, 2}};
+    for (size_t i = 0; i < ARRAY_LEN(OUTSIDE); i++) {
+        struct stage stage = open_stage(1, 0, 0);
+        group_resize(stage.group, ROLES, 2);
+        put_at(&stage, "a", (struct group_place){0, 0, 0}, 1, 1);
+        put_at(&stage, "b", (struct group_place){1, 0, 0}, 1, 1);
+        put_at(&stage, "c", (struct group_place){1, 0, 1}, 1, 1);
+        put_at(&stage, "d", (struct group_place){1, 1, 0}, 1, 1);
+        put_at(&stage, "stranger", OUTSIDE[i], 1, 1);
+        assert_int_equal(group_counts(stage.group).outside, 1);
+        expect(&stage, "wait");
+        put_at(&stage, "e", (struct group_place){1, 1, 1}, 1, 1);
+        expect(&stage, "wait");
+        (void)group_drop(stage.group, "stranger");
+        assert_int_equal(group_counts(stage.group).outside, 0);
+        expect(&stage, "sync 1");
+        close_stage(&stage);
+    }
+}
+
+/* Of two pods that live and were made in the same second, both sides have to choose the same one.
+ */
+static void test_twins_of_one_second(void **state)
+{
+    (void)state;
+    static const char *const ORDERS[][2] = {{"x", "y"}, {"y", "x"}};
+    for (size_t i = 0; i < ARRAY_LEN(ORDERS); i++) {
+        struct stage stage = open_stage(1, 0, 1);
+        for (size_t k = 0; k < 2; k++)
+            put_at(&stage, ORDERS[i][k], (struct group_place){0, 0, 0}, 1000,
+                   *ORDERS[i][k] == 'y' ? 2 : 1);
+        assert_string_equal(group_culprit(stage.group), "y");
+        expect(&stage, "deprecate 1 charged");
+        close_stage(&stage);
+    }
+}
+
+/* Somebody edits the labels of a pod: it counts where they say, and nowhere else. */
+static void test_a_pod_is_moved(void **state)
+{
+    (void)state;
+    static const struct group_role ROLES[] = {{2, 2}, {1, 1}};
+    static const struct group_place PLACES[] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    struct stage stage = open_stage(1, 0, 0);
+    group_resize(stage.group, ROLES, 2);
+    for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
+        for (size_t from = 0; from < ARRAY_LEN(PLACES); from++) {
+            put_at(&stage, "a", PLACES[from], 1, 1);
+            put_at(&stage, "a", PLACES[i], 1, 1);
+            assert_int_equal(group_counts(stage.group).arrived, 1);
+        }
+    }
+    close_stage(&stage);
+}
+
+static void test_nobody_is_expected(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(0, 0, 0);
+    expect(&stage, "wait"); /* none have all succeeded; but there is nothing to complete either */
+    assert_null(group_culprit(stage.group));
+    tell(&stage, "a1");
+    expect(&stage, "wait");
+    static const struct group_role NONE_IN_TWO = {2, 0};
+    group_resize(stage.group, &NONE_IN_TWO, 1);
+    expect(&stage, "wait");
+    close_stage(&stage);
+}
+
 /* Whatever is told in whatever order: counts are what a recount says, and what is decided is what
  * the plain reading of the protocol decides. */
 struct plain {
@@ -535,6 +621,10 @@ int main(void)
         cmocka_unit_test(test_j_budgets),
         cmocka_unit_test(test_l_impossible_epochs_hurt_their_sender),
         cmocka_unit_test(test_l_malformed_notes),
+        cmocka_unit_test(test_strangers_at_every_bound),
+        cmocka_unit_test(test_twins_of_one_second),
+        cmocka_unit_test(test_a_pod_is_moved),
+        cmocka_unit_test(test_nobody_is_expected),
         cmocka_unit_test(test_any_order_is_the_protocol),
         cmocka_unit_test(test_52_ready_is_of_the_epoch_that_runs),
         cmocka_unit_test(test_n_five_thousand),

@@ -128,6 +128,18 @@ static void test_common(void **state)
     }
 }
 
+static void test_ranges_of_nothing(void **state)
+{
+    (void)state;
+    scoped_indexes set = {0};
+    indexes_add_range(&set, 5, 4);
+    assert_int_equal(set.count, 0);
+    indexes_add_range(&set, 2, 5);
+    indexes_remove_range(&set, 4, 3);
+    indexes_assign(&set, &set);
+    assert_int_equal(set.count, 4);
+}
+
 /* ---- failure policy ---- */
 
 static yyjson_doc *parse(const char *text)
@@ -231,6 +243,8 @@ static void test_success_policy(void **state)
         {"{'rules':[{'succeededCount':3}]}", "0,7-8", 0},
         {"{'rules':[{'succeededCount':3}]}", "0,7", -1},
         {"{'rules':[{'succeededCount':3},{'succeededIndexes':'7'}]}", "7", 1},
+        {"{'rules':[{}]}", "0-9", -1}, /* asks for nothing: is not met */
+        {"{'rules':[{'succeededIndexes':'3-1'},{'succeededIndexes':'0'}]}", "0-9", 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
         scoped_json *policy = parse(CASES[i].policy);
@@ -355,13 +369,10 @@ static void test_backoff(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_common),
-        cmocka_unit_test(test_failure_policy),
-        cmocka_unit_test(test_failure_message),
-        cmocka_unit_test(test_success_policy),
-        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_random),
+        cmocka_unit_test(test_common),         cmocka_unit_test(test_ranges_of_nothing),
+        cmocka_unit_test(test_failure_policy), cmocka_unit_test(test_failure_message),
+        cmocka_unit_test(test_success_policy), cmocka_unit_test(test_plans),
         cmocka_unit_test(test_backoff),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,6 +202,18 @@ static void test_epochs_as_text(void **state)
         assert_int_equal(member_epoch(BAD[i]), 0);
 }
 
+/* A status may come before the agent knows its own pod: it is kept, and holds when it joins. */
+static void test_a_status_comes_first(void **state)
+{
+    (void)state;
+    struct member member = {0};
+    struct member_status early = {.deprecated = 3, .synced = 3}, none = {0};
+    assert_int_equal(member_see(&member, &early), MEMBER_NOTHING);
+    assert_int_equal(member.state, MEMBER_DOWN);
+    assert_int_equal(member_join(&member, 0, &none), MEMBER_WRITE);
+    assert_int_equal(member.epoch, 4);
+}
+
 /* ---- walks of a whole group ---- */
 
 #define PLACES 4
@@ -428,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_verdict_ends),
         cmocka_unit_test(test_an_agent_that_comes_back),
         cmocka_unit_test(test_epochs_as_text),
+        cmocka_unit_test(test_a_status_comes_first),
         cmocka_unit_test(test_walks),
     };
     return cmocka_run_group_tests_name("core/member", tests, NULL, NULL);
