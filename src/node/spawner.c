@@ -265,8 +265,11 @@ void spawner_signal(struct spawner *spawner, const char *id, int signo, bool to_
         (void)queue_put(spawner, &order, NULL); /* it is small */
     else
         ask(spawner, &order);
-    if (held)
-        held->is_signalled = true;
+    if (held == NULL)
+        return;
+    held->is_signalled = true;
+    held->signo = signo;
+    held->to_group = to_group;
 }
 
 void spawner_forget(struct spawner *spawner, const char *id)

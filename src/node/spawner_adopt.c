@@ -115,6 +115,8 @@ static bool adopt_one(void *arg, const char *key, void *value)
     }
     spawner->n_adopted++;
     held->io = loop_io_add(spawner->options.loop, held->pidfd, EPOLLIN, on_pidfd, held);
+    if (held->is_signalled) /* the helper may have died with the order unread */
+        adopt_signal(held, held->signo, held->to_group);
     return true;
 }
 

@@ -17,10 +17,12 @@ struct held {
     bool is_transient;
     bool is_queued;    /* its start waits for its turn */
     bool is_under_way; /* it was sent and not answered */
-    bool is_signalled; /* since it was sent */
-    bool is_doubtful;  /* asked for on a connection that broke before the answer */
-    bool is_listed;    /* by the list that is being read */
-    bool is_adopted;   /* no helper knows it any more; the rest is about these */
+    bool is_signalled; /* since it was sent, and with what last */
+    bool to_group;
+    int signo;
+    bool is_doubtful; /* asked for on a connection that broke before the answer */
+    bool is_listed;   /* by the list that is being read */
+    bool is_adopted;  /* no helper knows it any more; the rest is about these */
     int pid;
     uint64_t ident;
     int64_t started_ms;

@@ -254,10 +254,11 @@ class Meter:
     def __init__(self, data, prefix):
         self.data, self.prefix = pathlib.Path(data), prefix
         self.first, self.last, self.count = {}, {}, collections.Counter()
-        self.groups = None
+        self.most, self.groups = collections.Counter(), None
 
     def note(self, what, key, value):
         self.first.setdefault((what, key), value)
+        self.most[what, key] = max(value, self.most[what, key])
         self.last[what, key] = value
         self.count[what, key] += 1
 
@@ -291,7 +292,7 @@ class Meter:
         for (what, key), before in sorted(self.first.items()):
             if self.count[what, key] > 1:
                 print(f"# {what} of {key}: {before} -> {self.last[what, key]} "
-                      f"({self.count[what, key]} times)", flush=True)
+                      f"({self.count[what, key]} times, at most {self.most[what, key]})", flush=True)
 
 
 def secrets_in(data, stderr, tokens, events):

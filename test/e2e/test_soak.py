@@ -19,7 +19,7 @@ import time
 from muster_test import LIMIT_S, Cases, Server, equal, fail, matches, muster_path
 from pods import PODS, wait_until
 from soak import (KUEUE, SETS, SETTLE_S, WORKLOADS, Gang, Ledger, Meter, QuotaWatch, command, descendants,
-                  secrets_in, wait_quietly)
+                  groups, secrets_in, wait_quietly)
 
 cases = Cases()
 STATEFUL = "/apis/apps/v1/namespaces/default/statefulsets"
@@ -218,7 +218,11 @@ class World:
                      "spawner" not in command(pid)]
         folders = [str(path) for what in ("logs", "pods", "hosts")
                    for path in self.server.data.glob(f"nodes/*/{what}/*")]
-        return strangers == ["sleep 100000"] and len([f for f in folders if "_pool-0_" not in f]) <= 1
+        uids = [pod["metadata"]["uid"] for pod in self.api.get(PODS)["items"]]
+        stray = [group for group in groups(self.prefix) if "/pod-" in group and
+                 not any(uid in group for uid in uids)]
+        return (strangers == ["sleep 100000"] and not stray and
+                len([f for f in folders if "_pool-0_" not in f]) <= 1)
 
     def keep(self):
         """Everything that tells why, where the caller wants it."""

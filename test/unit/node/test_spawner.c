@@ -569,6 +569,27 @@ static void test_a_dead_helper_loses_no_exit(void **state)
     rig_close(&rig);
 }
 
+/* It was sent, and the helper died before it could look at it. */
+static void test_a_dead_helper_loses_no_signal(void **state)
+{
+    struct rig rig;
+    (void)state;
+    rig_open(&rig);
+    rig_sleep(&rig, "a");
+    rig_sleep(&rig, "b");
+    rig_wait(&rig, SPAWN_STARTED, 2);
+    int helper = helper_pid();
+    assert_int_equal(kill(helper, SIGSTOP), 0);
+    spawner_signal(rig.spawner, "a", SIGTERM, true);
+    loop_turn(rig.loop, 0);
+    assert_int_equal(kill(helper, SIGKILL), 0);
+    rig_wait(&rig, SPAWN_EXITED, 1);
+    assert_exit(&rig, "a", CLD_KILLED, SIGTERM);
+    spawner_signal(rig.spawner, "b", SIGKILL, true);
+    rig_wait(&rig, SPAWN_EXITED, 2);
+    rig_close(&rig);
+}
+
 /* Killed again and again under load: each start is answered once, and each that started ends once.
  * What was under way when a helper died has failed, but no more than that. */
 static void test_helpers_die_under_load(void **state)
@@ -815,6 +836,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_new_supervisor_finds_all_children),
         cmocka_unit_test(test_a_helper_of_no_use_goes),
         cmocka_unit_test(test_a_dead_helper_loses_no_exit),
+        cmocka_unit_test(test_a_dead_helper_loses_no_signal),
         cmocka_unit_test(test_helpers_die_under_load),
         cmocka_unit_test(test_signals_overtake_starts),
         cmocka_unit_test(test_children_of_a_strange_helper),
