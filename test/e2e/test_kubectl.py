@@ -35,8 +35,8 @@ def apply_example(path):
 
 
 def is_offered(path):
-    """Whole-file scenarios are for the simulator, not for a server."""
-    return "kind: Scenario" not in path.read_text()
+    """Scenarios are for the simulator, and a Configuration is for a server that is started with it."""
+    return not any(f"kind: {kind}\n" in path.read_text() for kind in ("Scenario", "Configuration"))
 
 
 for example in sorted((SOURCE / "examples").glob("*.yaml")):
