@@ -321,37 +321,35 @@ static void door_add(struct cgroup_door *door, const struct cgroup_hierarchy *h,
     door->join[n] = mem_printf("%s/tasks", path);
 }
 
-int cgroup_leaf_open(struct cgroup_tree *tree, const char *pod, const char *leaf,
-                     const struct cgroup_limits *limits, struct cgroup_door *ret_door,
-                     struct err *err)
-{
-    scoped_str path = {0};
-    int r = 0;
-    *ret_door = (struct cgroup_door){0};
-    for (size_t i = 0; i < tree->len && r == 0; i++) {
-        struct cgroup_hierarchy *h = &tree->items[i];
-        bool has_leaf = wants_leaf(tree, h, limits);
-        cgroup_path(h, pod, has_leaf ? leaf : NULL, &path);
-        if (has_leaf)
-            r = leaf_make_in(h, str_text(&path), limits, err);
-        /* Pods have a group everywhere but where only limits are set. */
-        else if (!h->is_used || (!h->is_always && !cgroup_seek(h, pod, NULL, &path)))
-            continue;
-        door_add(ret_door, h, str_text(&path));
-    }
-    if (r < 0)
-        cgroup_door_done(ret_door);
-    return r;
-}
-
 int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
                      const struct cgroup_limits *limits, struct err *err)
 {
-    struct cgroup_door door;
-    int r = cgroup_leaf_open(tree, pod, leaf, limits, &door, err);
-    if (r == 0)
-        cgroup_door_done(&door);
+    scoped_str path = {0};
+    int r = 0;
+    for (size_t i = 0; i < tree->len && r == 0; i++) {
+        struct cgroup_hierarchy *h = &tree->items[i];
+        if (!wants_leaf(tree, h, limits))
+            continue;
+        cgroup_path(h, pod, leaf, &path);
+        r = leaf_make_in(h, str_text(&path), limits, err);
+    }
     return r;
+}
+
+void cgroup_leaf_way(struct cgroup_tree *tree, const char *pod, const char *leaf,
+                     const struct cgroup_limits *limits, struct cgroup_door *ret_door)
+{
+    scoped_str path = {0};
+    *ret_door = (struct cgroup_door){0};
+    for (size_t i = 0; i < tree->len; i++) {
+        const struct cgroup_hierarchy *h = &tree->items[i];
+        bool has_leaf = wants_leaf(tree, h, limits);
+        cgroup_path(h, pod, has_leaf ? leaf : NULL, &path);
+        /* Pods have a group everywhere but where only limits are set. */
+        bool is_known = has_leaf || (h->is_used && h->is_always);
+        if (is_known || (h->is_used && cgroup_seek(h, pod, NULL, &path)))
+            door_add(ret_door, h, str_text(&path));
+    }
 }
 
 void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *leaf,

@@ -47,13 +47,12 @@ struct cgroup_door {
     char *v2;
     char *join[8]; /* NULL-terminated */
 };
-/* One leaf per generation: after cgroup.kill a leaf kills whatever is born in it. The pod is there;
- * open also tells the way in. */
-int cgroup_leaf_open(struct cgroup_tree *tree, const char *pod, const char *leaf,
-                     const struct cgroup_limits *limits, struct cgroup_door *ret_door,
-                     struct err *err);
+/* One leaf per generation: after cgroup.kill a leaf kills whatever is born in it. */
 int cgroup_leaf_make(struct cgroup_tree *tree, const char *pod, const char *leaf,
                      const struct cgroup_limits *limits, struct err *err);
+/* Of a leaf that was just made with these limits, in a pod that is there: nothing is looked for. */
+void cgroup_leaf_way(struct cgroup_tree *tree, const char *pod, const char *leaf,
+                     const struct cgroup_limits *limits, struct cgroup_door *ret_door);
 void cgroup_leaf_door(struct cgroup_tree *tree, const char *pod, const char *leaf,
                       struct cgroup_door *ret_door);
 void cgroup_door_done(struct cgroup_door *door);

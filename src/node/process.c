@@ -282,9 +282,10 @@ static int make_leaf(struct process_runtime *rt, struct punit *unit, const struc
         .cpu_max_milli = launch->cpu_limit_milli,
         .memory_bytes = launch->memory_limit_bytes,
         .pids = launch->pids_limit};
-    int r = cgroup_leaf_open(rt->tree, unit->uid, unit->leaf, &unit->limits, door, err);
+    int r = cgroup_leaf_make(rt->tree, unit->uid, unit->leaf, &unit->limits, err);
     if (r < 0)
         return r;
+    cgroup_leaf_way(rt->tree, unit->uid, unit->leaf, &unit->limits, door);
     unit->has_leaf = rt->can.is_there;
     unit->oom_before = cgroup_leaf_oom_kills(rt->tree, unit->uid, unit->leaf);
     return 0;
