@@ -335,7 +335,7 @@ def watchers_that_never_read(world):
     ns = world.new_namespace()
     path = f"/api/v1/namespaces/{ns}/configmaps"
     ask = f"GET {path}?watch=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
-    with bounded_memory(world, 96 * MEGABYTE), contextlib.ExitStack() as stack:
+    with bounded_memory(world, 64 * MEGABYTE), contextlib.ExitStack() as stack:
         deaf = []
         for _ in range(100):
             sock = stack.enter_context(contextlib.closing(connect(world, "unix")))
