@@ -65,6 +65,18 @@ def a_job_runs_to_its_end_at_exact_times(_):
 
 
 @cases
+def hundreds_start_on_one_node(_):
+    """More than a node starts at a time: the rest is due at once, and time goes on all the same."""
+    one = "nodes:\n  - {name: n, capacity: {cpu: 1000, pods: 1000}}\n"
+    lines, _, _ = play(scenario(one + "events:\n- {at: 30s, create: " + job("a", 300) + "}"))
+    ready = times(lines, kind="Pod", type="Container", state="ready")
+    equal(len(ready), 300, "ready")
+    equal(max(ready) - min(ready) < 1000, True, f"all within a second: {min(ready)} to {max(ready)}")
+    equal(len(times(lines, kind="Job", type="Condition", condition="Complete", status="True")), 1,
+          "complete")
+
+
+@cases
 def the_same_seed_is_the_same_run(_):
     body = NODES + "events:\n- {at: 1s, create: " + job("a", 3) + "}\n- {at: 1m, controller: restart}"
     first = run("-", "-o", "jsonl", stdin=scenario(body), code=0).stdout

@@ -257,9 +257,12 @@ void act_pump(struct runner *runner)
 {
     if (runner->control == NULL)
         return;
+    /* What is due at once is part of what is left: a tick before the next portion would only find
+     * it again, and on a clock that waits for all keys to be done never come to that portion. */
     if (act_portion(runner))
         control_add_after(runner->control, KEY_MORE, 1);
-    arm_tick(runner);
+    else
+        arm_tick(runner);
     bool wants = start_wants_samples(runner->engine);
     if (runner->options.on_samples != NULL && wants != runner->was_sampling)
         runner->options.on_samples(runner->options.arg, wants);
