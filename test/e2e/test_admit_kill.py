@@ -21,8 +21,10 @@ HOPELESS = 3  # never ready
 AT_A_TIME = 20  # are created at each look
 API = "/apis/kueue.x-k8s.io/v1beta2"
 WORKLOADS = API + "/namespaces/default/workloads"
-READY = {"enable": True, "timeout": "1s", "blockAdmission": True, "blockScope": "ClusterQueue",
-         "requeuingStrategy": {"backoffBaseSeconds": 2, "backoffLimitCount": 1}}
+LIMIT = 2  # evictions that are no end yet
+READY = {"enable": True, "timeout": "2s", "blockAdmission": True, "blockScope": "ClusterQueue",
+         "requeuingStrategy": {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1,
+                               "backoffLimitCount": LIMIT}}
 cases = Cases()
 
 
@@ -148,10 +150,11 @@ class Runner:
 
 
 def has_ended(thing):
+    """Done, or given up. On a busy machine that may happen to others than the hopeless as well: this
+    test is late then with what it says of them."""
     found = conditions(thing)
-    if number_of(thing) < HOPELESS:
-        return not thing["spec"].get("active", True) and not is_true(found, "QuotaReserved")
-    return is_true(found, "Finished")
+    is_given_up = not thing["spec"].get("active", True) and not is_true(found, "QuotaReserved")
+    return is_true(found, "Finished") or is_given_up
 
 
 def queues_are_empty(api):
@@ -193,15 +196,19 @@ def killed_at_any_moment_it_comes_to_the_same_end(folder):
 
 def check_end(runner, watcher):
     equal(runner.kill_at, [], "kills that did not happen")
+    done = 0
     for thing in runner.api.get(WORKLOADS)["items"]:
         found, name = conditions(thing), thing["metadata"]["name"]
-        hopeless = number_of(thing) < HOPELESS
-        # One pause for those that are never ready, then the limit. The others may be late for once
-        # on a busy machine; that all of them have finished was waited for.
-        if hopeless:
-            equal(evictions(thing), 2, f"evictions of {name}")
-            equal(found["Evicted"]["reason"], "DeactivatedDueToRequeuingLimitExceeded", name)
-            equal((name, 1) in watcher.pauses, True, f"{name} had a pause")
+        if is_true(found, "Finished"):
+            done += 1
+            equal(number_of(thing) >= HOPELESS, True, f"{name} was ready")
+            equal(evictions(thing) <= LIMIT, True, f"evictions of {name}: {evictions(thing)}")
+            continue
+        # A pause after each eviction, then the limit: whatever was killed, none of them is lost.
+        equal(evictions(thing), LIMIT + 1, f"evictions of {name}")
+        equal(found["Evicted"]["reason"], "DeactivatedDueToRequeuingLimitExceeded", name)
+        equal(any(key[0] == name for key in watcher.pauses), True, f"{name} had a pause")
+    equal(done > COUNT // 2, True, f"{done} of {COUNT} were finished")
 
 
 if __name__ == "__main__":
