@@ -112,13 +112,12 @@ static bool is_first(const struct obj *workload, const struct labels *labels)
     return false;
 }
 
-static void tell_preempted(struct gang_look *look, const struct admit_decision *what)
+static void count_preempted(struct gang_look *look, const struct admit_decision *what)
 {
     const struct crew *by = gang_find(look->admission, what->preemptor);
     const struct obj *preemptor =
         by != NULL ? cache_get(look->cache, &KIND_WORKLOAD, by->ns, by->name) : NULL;
     const char *queue = preemptor != NULL ? queue_of(look->cache, preemptor) : NULL;
-    tell_event(look, look->workload, "Normal", "Preempted", "%s", what->message);
     if (queue == NULL)
         return;
     scoped_free char *labels = mem_printf("preempting_cluster_queue=\"%s\",reason=\"%s\"", queue,
@@ -151,7 +150,7 @@ static void tell_evicted(struct gang_look *look, const struct admit_decision *wh
     scoped_free char *event = mem_printf("EvictedDueTo%s", admit_evicted_text(what->reason));
     tell_event(look, workload, "Normal", event, "%s", what->message);
     if (what->reason == EVICTED_PREEMPTED)
-        tell_preempted(look, what);
+        count_preempted(look, what);
     look->gang->is_leaving = true;
     if (queue == NULL)
         return;
@@ -231,7 +230,7 @@ void tell_progress(struct gang_look *look)
         if (look->gang->is_live && is_over)
             meter_count(look->admission, METER_FINISHED, labels);
     }
-    if (look->gang->is_live && is_over) {
+    if (look->gang->is_live && is_over && look->ops != NULL) { /* else its maker has said it */
         yyjson_val *end = condition_of(look->workload, "Finished");
         bool is_bad = str_eq(json_str_at(end, "reason"), "Failed");
         tell_event(look, look->workload, is_bad ? "Warning" : "Normal", "Finished", "%s",

@@ -249,7 +249,7 @@ def what_is_decided_is_counted(world):
              f'kueue_pods_ready_to_evicted_time_seconds_count{{{Q},reason="Preempted",'
              'underlying_cause=""} 1',
              f'kueue_finished_workloads_total{{{Q}}} 1', f'kueue_admitted_workloads_total{{{Q}}} 3')
-        seen(n, "job-low", "Preempted", "EvictedDueToPreempted", "EvictedDueTo" + why)
+        seen(n, "job-low", "EvictedDueToPreempted", "EvictedDueTo" + why)
         seen(n, "job-high", "Finished")
 
 

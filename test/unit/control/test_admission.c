@@ -590,6 +590,17 @@ static void tell_raw(struct sim *sim, const char *name, const char *type)
     stage_run(sim, SECOND);
 }
 
+static size_t count_events(struct sim *sim, const char *name, const char *reason)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    struct obj *event = cache_first(cache, &KIND_EVENT, "default");
+    size_t n = 0;
+    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, "default", event))
+        n += str_eq(json_str_at(event->root, "involvedObject.name"), name) &&
+             (reason == NULL || str_eq(json_str_at(event->root, "reason"), reason));
+    return n;
+}
+
 static int64_t reserving(struct sim *sim)
 {
     const struct obj *queue = stage_get(sim, &KIND_CLUSTERQUEUE, "", "q");
@@ -634,23 +645,14 @@ static void test_raw_workload_preempted(void **state)
     expect(sim, "low", "Evicted", "True/Preempted");
     expect(sim, "low", "Admitted", "False/NoReservation");
     expect(sim, "low", "Requeued", "True/Preempted");
+    assert_int_equal(count_events(sim, "low", "EvictedDueToPreempted"), 1);
+    assert_int_equal(count_events(sim, "low", NULL), 2); /* and that it was admitted before */
     expect(sim, "high", "Admitted", "True/Admitted");
     tell_raw(sim, "high", "Finished");
     expect(sim, "low", "Admitted", "True/Admitted");
     expect(sim, "low", "Evicted", "False/QuotaReserved");
     assert_int_equal(reserving(sim), 1);
     sim_free(sim);
-}
-
-static size_t count_events(struct sim *sim, const char *name, const char *reason)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    struct obj *event = cache_first(cache, &KIND_EVENT, "default");
-    size_t n = 0;
-    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, "default", event))
-        n += str_eq(json_str_at(event->root, "involvedObject.name"), name) &&
-             (reason == NULL || str_eq(json_str_at(event->root, "reason"), reason));
-    return n;
 }
 
 /* An admission is two writes: the status, and one Event a little later. */
@@ -665,6 +667,8 @@ static void test_one_event_a_decision(void **state)
     assert_int_equal(count_events(sim, "a", NULL), 1);
     assert_int_equal(count_events(sim, "b", NULL), 0);
     expect(sim, "b", "QuotaReserved", "False/Pending");
+    tell_raw(sim, "a", "Finished"); /* its maker knows */
+    assert_int_equal(count_events(sim, "a", NULL), 1);
     sim_free(sim);
 }
 
