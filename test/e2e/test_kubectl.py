@@ -36,7 +36,7 @@ def apply_example(path):
 
 def is_offered(path):
     """Scenarios are for the simulator, and a Configuration is for a server that is started with it."""
-    return not any(f"kind: {kind}\n" in path.read_text() for kind in ("Scenario", "Configuration"))
+    return not any(f"kind: {kind}" in path.read_text() for kind in ("Scenario", "Configuration"))
 
 
 for example in sorted((SOURCE / "examples").glob("*.yaml")):
