@@ -6,6 +6,7 @@
 #include "node/logs_internal.h"
 
 #define QUIET_MS 2000
+#define LATEST_MS 20000 /* where somebody always begins */
 #define FOLDERS_A_TURN 16
 
 void log_trim_ask(struct logs *logs, const struct log_name *name)
@@ -14,6 +15,8 @@ void log_trim_ask(struct logs *logs, const struct log_name *name)
     str_addf(&folder, "%s/", logs->dir);
     if (name->generation < 2 || log_key(name, &folder, NULL) < 0)
         return;
+    if (logs->trims.len == 0)
+        logs->trim_latest = loop_now(logs->loop) + LATEST_MS;
     vec_push(&logs->trims, ((struct log_trim){str_take(&folder), name->generation}));
     logs->trim_from = loop_now(logs->loop) + QUIET_MS;
     if (!heap_contains(&logs->trim.node))
@@ -31,10 +34,11 @@ void log_trim_turn(void *arg)
 {
     struct logs *logs = arg;
     time_ms now = loop_now(logs->loop);
-    for (int i = 0; i < FOLDERS_A_TURN && now >= logs->trim_from && logs->trims.len > 0; i++)
+    time_ms due = logs->trim_from < logs->trim_latest ? logs->trim_from : logs->trim_latest;
+    for (int i = 0; i < FOLDERS_A_TURN && now >= due && logs->trims.len > 0; i++)
         trim_last(logs);
     if (logs->trims.len > 0)
-        loop_timer_set(logs->loop, &logs->trim, now < logs->trim_from ? logs->trim_from : now);
+        loop_timer_set(logs->loop, &logs->trim, now < due ? due : now);
 }
 
 void log_trim_done(struct logs *logs)

@@ -122,7 +122,7 @@ struct logs {
     struct rotation rotation;
     bool warned;
     VEC(struct log_trim) trims; /* folders with more generations than needed */
-    time_ms trim_from;
+    time_ms trim_from, trim_latest;
     struct loop_timer trim;
 };
 

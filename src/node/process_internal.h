@@ -91,7 +91,7 @@ struct process_runtime {
     struct volumes *volumes;
     struct usage *usage;
     VEC(char *) spares; /* ids of members whose next start is to be prepared */
-    time_ms spares_from;
+    time_ms spares_from, spares_latest;
     struct loop_timer make_spares;
     VEC(char *) removing; /* UIDs of pods whose files go, a few each turn */
     struct loop_task remove_some;

@@ -6,10 +6,13 @@
 #include "node/process_internal.h"
 
 #define SPARES_A_TURN 16
+#define LATEST_MS 20000 /* where somebody always starts */
 
 void punit_ask_spare(struct punit *unit)
 {
     struct process_runtime *rt = unit->runtime;
+    if (rt->spares.len == 0)
+        rt->spares_latest = loop_now(rt->loop) + LATEST_MS;
     vec_push(&rt->spares, mem_strdup(unit->id));
     rt->spares_from = loop_now(rt->loop) + SPARES_QUIET_MS;
     if (!heap_contains(&rt->make_spares.node))
@@ -31,15 +34,15 @@ void process_make_spares(void *arg)
 {
     struct process_runtime *rt = arg;
     time_ms now = loop_now(rt->loop);
-    for (int i = 0; i < SPARES_A_TURN && now >= rt->spares_from && rt->spares.len > 0; i++) {
+    time_ms due = rt->spares_from < rt->spares_latest ? rt->spares_from : rt->spares_latest;
+    for (int i = 0; i < SPARES_A_TURN && now >= due && rt->spares.len > 0; i++) {
         scoped_free char *id = vec_pop(&rt->spares);
         const struct punit *unit = map_get(rt->units, id);
         if (unit != NULL && unit->stage == PUNIT_RUNNING)
             make_spare(unit);
     }
     if (rt->spares.len > 0)
-        loop_timer_set(rt->loop, &rt->make_spares,
-                       now < rt->spares_from ? rt->spares_from : now + 1);
+        loop_timer_set(rt->loop, &rt->make_spares, now < due ? due : now + 1);
 }
 
 void process_spares_done(struct process_runtime *rt)

@@ -20,7 +20,7 @@ struct spawners {
 static void on_reply(void *arg, const struct spawn_reply *reply)
 {
     struct spawners *spawners = arg;
-    if (reply->type == SPAWN_LISTED && --spawners->n_listing > 0)
+    if (reply->type == SPAWN_LISTED && spawners->n_listing > 0 && --spawners->n_listing > 0)
         return;
     spawners->options.on_reply(spawners->options.arg, reply);
 }
