@@ -12,7 +12,7 @@ static void check_places(const char *mountinfo, const char *self)
 {
     struct cgroup_places places = {0};
     unsigned seen = 0;
-    cgroup_places_parse(mountinfo, self, "/sys/fs/cgroup", "node", &places);
+    cgroup_places_parse(mountinfo, self, "/sys/fs/cgroup", &places);
     for (size_t i = 0; i < places.len; i++) {
         const struct cgroup_place *place = &places.items[i];
         assert(str_starts(place->mount, "/sys/fs/cgroup"));

@@ -241,7 +241,9 @@ static struct buf *deleted_status(const struct call *call, const struct obj *obj
 
 static struct buf *answer_body(struct call *call, const struct write_result *result)
 {
-    if (call->verb == VERB_DELETE && result->removed)
+    /* As in Kubernetes, a Pod's deletion is answered with the Pod, gone already or not: typed
+     * clients decode it as one. */
+    if (call->verb == VERB_DELETE && result->removed && call->kind != &KIND_POD)
         return deleted_status(call, result->obj);
     if (strcmp(call->sub, "binding") == 0 || strcmp(call->sub, "eviction") == 0) {
         struct str out = {0};

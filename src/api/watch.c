@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define BOOKMARK_MS 60000
+#define EVENT_BYTES 40 /* around the object */
 #define TIMEOUT_DEFAULT_MS (30 * 60 * 1000)
 #define TIMEOUT_SPREAD_MS (30 * 60 * 1000)
 
@@ -61,7 +62,10 @@ static const char *const TYPE_NAMES[] = {
 static void add_json(const struct stream *stream, const char *type, const struct obj *obj,
                      struct str *out)
 {
-    str_addf(out, "{\"type\":\"%s\",\"object\":", type);
+    str_room(out, obj->json->len + EVENT_BYTES);
+    str_add(out, "{\"type\":\"");
+    str_add(out, type);
+    str_add(out, "\",\"object\":");
     version_add(stream->as, obj, out);
     str_add(out, "}\n");
 }

@@ -12,6 +12,9 @@
  * made only when none fits, so the list stops growing once it has seen the largest turn. */
 
 #define BLOCK_BYTES ((size_t)16 * 1024)
+/* Of an arena that lives for one decision nothing more is needed. Up to a kilobyte malloc keeps at
+ * hand; what is larger makes it tidy up first. */
+#define FIRST_BLOCK_BYTES ((size_t)960)
 
 struct arena_block {
     struct arena_block *next;
@@ -40,9 +43,9 @@ void arena_done(struct arena *arena)
     arena_init(arena);
 }
 
-static struct arena_block *block_new(size_t size)
+static struct arena_block *block_new(size_t size, size_t usual)
 {
-    size = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+    size = size > usual ? size : usual;
     assert(size <= SIZE_MAX - sizeof(struct arena_block));
     struct arena_block *block = mem_alloc(sizeof(*block) + size);
     block->size = size;
@@ -66,7 +69,7 @@ static void next_block(struct arena *arena, size_t size)
     struct arena_block **link = arena->current ? &arena->current->next : &arena->first;
     struct arena_block *block = unlink_fitting(link, size);
     if (!block)
-        block = block_new(size);
+        block = block_new(size, arena->first ? BLOCK_BYTES : FIRST_BLOCK_BYTES);
     block->next = *link;
     *link = block;
     arena->current = block;
@@ -101,12 +104,15 @@ char *arena_strndup(struct arena *arena, const char *text, size_t len)
 char *arena_printf(struct arena *arena, const char *fmt, ...)
 {
     assert(fmt);
+    char usual[SHORT_TEXT_BYTES]; /* as in mem_printf() */
     va_list ap;
     va_start(ap, fmt);
-    int len = vsnprintf(NULL, 0, fmt, ap);
+    int len = vsnprintf(usual, sizeof(usual), fmt, ap);
     va_end(ap);
     assert(len >= 0);
     char *text = arena_alloc(arena, (size_t)len + 1);
+    if ((size_t)len < sizeof(usual))
+        return memcpy(text, usual, (size_t)len + 1);
     va_start(ap, fmt);
     (void)vsnprintf(text, (size_t)len + 1, fmt, ap); /* the length is known by now */
     va_end(ap);

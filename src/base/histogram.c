@@ -18,14 +18,6 @@ void histogram_add(struct histogram *histogram, double value)
     histogram->sum += value;
 }
 
-uint64_t histogram_count(const struct histogram *histogram)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i <= histogram->n_bounds; i++)
-        sum += histogram->counts[i];
-    return sum;
-}
-
 void histogram_print(const struct histogram *histogram, const char *name, const char *labels,
                      struct str *out)
 {

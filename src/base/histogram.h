@@ -14,7 +14,6 @@ struct histogram {
 };
 void histogram_init(struct histogram *histogram, const double *bounds, size_t n_bounds);
 void histogram_add(struct histogram *histogram, double value);
-uint64_t histogram_count(const struct histogram *histogram);
 /* The lines NAME_bucket, NAME_sum and NAME_count; labels are 'a="b",c="d"' or "". HELP and TYPE are
  * the caller's, since a name may have many histograms. */
 void histogram_print(const struct histogram *histogram, const char *name, const char *labels,

@@ -16,6 +16,7 @@
 #define LINEAR_KEYS_MAX 16
 #define KEY_SLOTS 256
 #define SCRATCH_BYTES ((size_t)128 * 1024)
+#define WRITE_SMALL ((size_t)16 * 1024)
 
 static void *alc_malloc(void *ctx, size_t size)
 {
@@ -209,12 +210,12 @@ static int repeated_error(struct sv text, size_t pos, struct sv key, struct err 
 }
 
 /* Values stand in the order of the text, so a container ends where the next value behind it is. */
-static bool fits_depth_flat(yyjson_doc *doc)
+static bool fits_depth_flat(yyjson_val *root)
 {
     yyjson_val *ends[JSON_DEPTH_MAX];
     size_t depth = 0;
-    yyjson_val *end = unsafe_yyjson_get_next(doc->root);
-    for (yyjson_val *val = doc->root; val < end; val++) {
+    yyjson_val *end = unsafe_yyjson_get_next(root);
+    for (yyjson_val *val = root; val < end; val++) {
         if (!unsafe_yyjson_is_ctn(val))
             continue;
         while (depth > 0 && val >= ends[depth - 1])
@@ -251,7 +252,7 @@ static int parse(struct sv text, char *chars, const yyjson_alc *alc, yyjson_doc 
     /* Without YYJSON_READ_INSITU the text is not written to, in spite of the type. */
     char *from = chars ? chars : (char *)text.ptr;
     scoped_json *doc = text.len ? yyjson_read_opts(from, text.len, flags, alc, &read_err) : NULL;
-    int r = doc && fits_depth_flat(doc) ? 0 : check_text_depth(text, err);
+    int r = doc && fits_depth_flat(doc->root) ? 0 : check_text_depth(text, err);
     if (r < 0)
         return r;
     if (!doc)
@@ -310,25 +311,22 @@ int json_parse_mut(struct sv text, yyjson_mut_doc **ret_doc, struct err *err)
     return 0;
 }
 
-/* Links the items of `from`, whose copies stand from `to` on in the same order, into their ring. */
-static void borrow_items(yyjson_mut_val *to, yyjson_val *from)
+/* Closes the ring of a container's items: each is linked to what follows it in the document, which
+ * behind the last one is no longer the container's. */
+static void close_ring(yyjson_mut_val *ctn)
 {
-    bool is_obj = unsafe_yyjson_is_obj(from);
-    yyjson_val *item = from + 1;
-    yyjson_mut_val *last = NULL;
-    for (size_t n = unsafe_yyjson_get_len(from); n > 0; n--) {
-        yyjson_mut_val *copy = to + (item - from);
-        if (last)
-            last->next = copy;
-        last = copy;
-        if (is_obj) {
-            copy->next = copy + 1;
-            last = copy + 1;
-        }
-        item = unsafe_yyjson_get_next(is_obj ? item + 1 : item);
+    size_t links = unsafe_yyjson_get_len(ctn) * (unsafe_yyjson_is_obj(ctn) ? 2 : 1);
+    if (links == 0) {
+        ctn->uni.ptr = NULL;
+        return;
     }
-    last->next = to + 1;
-    to->uni.ptr = is_obj ? last - 1 : last; /* the last item, in objects its key */
+    yyjson_mut_val *last = ctn + 1, *before = last;
+    for (; links > 1; links--) {
+        before = last;
+        last = last->next;
+    }
+    last->next = ctn + 1;
+    ctn->uni.ptr = unsafe_yyjson_is_obj(ctn) ? before : last; /* in objects the last key */
 }
 
 yyjson_mut_val *json_mut_borrow(yyjson_mut_doc *doc, yyjson_val *val)
@@ -338,17 +336,16 @@ yyjson_mut_val *json_mut_borrow(yyjson_mut_doc *doc, yyjson_val *val)
     size_t n = (size_t)(unsafe_yyjson_get_next(val) - val);
     yyjson_mut_val *copies = unsafe_yyjson_mut_val(doc, n);
     assert(copies);
-    for (size_t i = 0; i < n; i++) {
+    /* From the end, so that the items of a container are linked before it is. */
+    for (size_t i = n; i-- > 0;) {
         copies[i].tag = val[i].tag;
-        copies[i].uni = val[i].uni;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!unsafe_yyjson_is_ctn(&val[i]))
-            continue;
-        if (unsafe_yyjson_get_len(&val[i]) > 0)
-            borrow_items(&copies[i], &val[i]);
-        else
-            copies[i].uni.ptr = NULL;
+        if (unsafe_yyjson_is_ctn(&val[i])) {
+            copies[i].next = copies + i + val[i].uni.ofs / sizeof(*val);
+            close_ring(&copies[i]);
+        } else {
+            copies[i].uni = val[i].uni;
+            copies[i].next = copies + i + 1;
+        }
     }
     return copies;
 }
@@ -377,13 +374,36 @@ int json_check_depth(yyjson_mut_val *root, struct err *err)
     return fits_depth(root, JSON_DEPTH_MAX) ? 0 : depth_error(err);
 }
 
+int json_check_depth_val(yyjson_val *root, struct err *err)
+{
+    return fits_depth_flat(root) ? 0 : depth_error(err);
+}
+
 /* Writing does not fail: what JSON cannot say is replaced. Text from outside may not be UTF-8; then
  * U+FFFD takes the place of the wrong bytes, which yyjson does only while it escapes. */
 #define WRITE_FLAGS YYJSON_WRITE_INF_AND_NAN_AS_NULL
 #define WRITE_REPAIR (YYJSON_WRITE_ESCAPE_UNICODE | YYJSON_WRITE_ALLOW_INVALID_UNICODE)
 
+/* Most of what is written fits here, where a text that grows costs nothing; what does not is
+ * written again. */
+static bool write_small(yyjson_mut_val *root, yyjson_write_flag flags, struct str *out)
+{
+    _Alignas(max_align_t) char bytes[WRITE_SMALL];
+    yyjson_alc alc;
+    size_t len = 0;
+    bool done = yyjson_alc_pool_init(&alc, bytes, sizeof(bytes));
+    assert(done);
+    (void)done;
+    char *text = yyjson_mut_val_write_opts(root, flags, &alc, &len, NULL);
+    if (text)
+        str_addn(out, text, len);
+    return text != NULL;
+}
+
 static void write_mut(yyjson_mut_val *root, yyjson_write_flag flags, struct str *out)
 {
+    if (write_small(root, flags, out))
+        return;
     size_t len = 0;
     char *text = yyjson_mut_val_write_opts(root, flags, &JSON_ALC, &len, NULL);
     if (!text)
@@ -447,10 +467,10 @@ void json_quote(const char *text, size_t len, struct str *out)
 
 yyjson_val *json_at(yyjson_val *root, const char *path)
 {
-    struct sv rest = sv_of(path);
-    while (root && rest.len) {
-        struct sv key = sv_cut(&rest, '.');
-        root = yyjson_obj_getn(root, key.ptr, key.len);
+    while (root && path && *path) {
+        const char *end = strchrnul(path, '.');
+        root = yyjson_obj_getn(root, path, (size_t)(end - path));
+        path = *end ? end + 1 : end;
     }
     return root;
 }
@@ -482,10 +502,10 @@ yyjson_val *json_find(yyjson_val *list, const char *path, const char *text)
 
 yyjson_mut_val *json_mut_at(yyjson_mut_val *root, const char *path)
 {
-    struct sv rest = sv_of(path);
-    while (root && rest.len) {
-        struct sv key = sv_cut(&rest, '.');
-        root = yyjson_mut_obj_getn(root, key.ptr, key.len);
+    while (root && path && *path) {
+        const char *end = strchrnul(path, '.');
+        root = yyjson_mut_obj_getn(root, path, (size_t)(end - path));
+        path = *end ? end + 1 : end;
     }
     return root;
 }
@@ -511,11 +531,17 @@ static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, struct sv key, yyjson_
         (void)yyjson_mut_obj_remove_keyn(obj, key.ptr, key.len); /* nothing there is fine */
         return;
     }
-    /* Not yyjson_mut_obj_replace(): it copies the value into the old one's place, and what the
-     * caller then adds to `value` is lost. The key is kept only when it is new. */
+    yyjson_mut_val *old = yyjson_mut_obj_getn(obj, key.ptr, key.len);
+    if (old && !yyjson_mut_is_ctn(value)) {
+        old->tag = value->tag;
+        old->uni = value->uni;
+        return;
+    }
+    /* Containers not so, and not by yyjson_mut_obj_replace(), which does the same: what the caller
+     * then adds to `value` would be lost. The key is kept only when it is new. */
     yyjson_mut_val old_key = {0};
     bool done;
-    if (yyjson_mut_obj_getn(obj, key.ptr, key.len)) {
+    if (old) {
         (void)yyjson_mut_set_strn(&old_key, key.ptr, key.len); /* fails on NULL only */
         done = yyjson_mut_obj_put(obj, &old_key, value);
     } else {
@@ -580,7 +606,8 @@ static bool same_bytes(const char *a, const char *b, size_t len)
 static bool same_text(yyjson_mut_val *a, yyjson_mut_val *b)
 {
     size_t len = unsafe_yyjson_get_len(a);
-    return len == unsafe_yyjson_get_len(b) && same_bytes(a->uni.str, b->uni.str, len);
+    return len == unsafe_yyjson_get_len(b) &&
+           (a->uni.str == b->uni.str || same_bytes(a->uni.str, b->uni.str, len));
 }
 
 /* Both are of one type. */
@@ -670,27 +697,12 @@ bool json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b)
         return false;
     if (!yyjson_mut_is_ctn(a))
         return scalar_equal(a, b);
-    if (unsafe_yyjson_get_len(a) != unsafe_yyjson_get_len(b))
+    size_t len = unsafe_yyjson_get_len(a);
+    if (len != unsafe_yyjson_get_len(b))
         return false;
-    if (json_mut_is_one(a, b))
+    if (len > 0 && a->uni.ptr == b->uni.ptr) /* the same items: see pack_past() */
         return true;
     return yyjson_mut_is_obj(a) ? obj_equal(a, b) : arr_equal(a, b);
-}
-
-yyjson_mut_val *json_mut_alias(yyjson_mut_doc *doc, yyjson_mut_val *val)
-{
-    yyjson_mut_val *alias = unsafe_yyjson_mut_val(doc, 1);
-    assert(alias);
-    alias->tag = val->tag;
-    alias->uni = val->uni;
-    return alias;
-}
-
-bool json_mut_is_one(yyjson_mut_val *a, yyjson_mut_val *b)
-{
-    if (!yyjson_mut_is_ctn(a) || !yyjson_mut_is_ctn(b) || a->tag != b->tag)
-        return false;
-    return unsafe_yyjson_get_len(a) > 0 && a->uni.ptr == b->uni.ptr;
 }
 
 /* Strings carry a mark in their subtype that says nothing of their text. A view holds no raw text:

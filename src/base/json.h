@@ -24,8 +24,9 @@ extern const yyjson_alc JSON_ALC;
  * document keeps no pointer into `text`. */
 int json_parse(struct sv text, yyjson_doc **ret_doc, struct err *err);
 int json_parse_mut(struct sv text, yyjson_mut_doc **ret_doc, struct err *err);
-/* The depth check alone, for documents that were made by patches. */
+/* The depth check alone, for documents that were made by patches, and for views. */
 int json_check_depth(yyjson_mut_val *root, struct err *err);
+int json_check_depth_val(yyjson_val *root, struct err *err);
 
 void json_write(yyjson_mut_val *root, struct str *out);        /* compact, appended */
 void json_write_pretty(yyjson_mut_val *root, struct str *out); /* four spaces, for people */
@@ -57,10 +58,6 @@ bool json_mut_identical(yyjson_mut_val *a, yyjson_val *b);
 /* A copy whose strings are those of `val`: they must outlive every use of the copy. NULL for NULL.
  */
 yyjson_mut_val *json_mut_borrow(yyjson_mut_doc *doc, yyjson_val *val);
-/* A second value over the same items, to stand in another document. Neither may be changed from
- * then on; json_mut_equal() of the two costs nothing. */
-yyjson_mut_val *json_mut_alias(yyjson_mut_doc *doc, yyjson_mut_val *val);
-bool json_mut_is_one(yyjson_mut_val *a, yyjson_mut_val *b); /* is one the alias of the other? */
 
 void json_doc_free_scoped(yyjson_doc **doc);
 void json_mut_doc_free_scoped(yyjson_mut_doc **doc);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/map.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include <assert.h>
 #include <limits.h>
@@ -7,26 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Eight bytes at a time: keys are names and paths of fifty bytes and more, and are looked up for
- * each change of each object. Spreads well; not against malice. */
-#define MIX 0x9e3779b97f4a7c15u
-
-static unsigned quick_hash(const char *key, size_t len)
-{
-    uint64_t hash = len * MIX, word;
-    for (; len >= sizeof(word); key += sizeof(word), len -= sizeof(word)) {
-        memcpy(&word, key, sizeof(word));
-        hash = (hash ^ word) * MIX;
-        hash ^= hash >> 29;
-    }
-    word = 0;
-    memcpy(&word, key, len);
-    hash = (hash ^ word) * MIX;
-    hash = (hash ^ hash >> 32) * MIX; /* what differs in the last byte must reach the first bit */
-    return (unsigned)(hash ^ hash >> 32);
-}
-
-#define HASH_FUNCTION(key, len, hash) ((hash) = quick_hash((const char *)(key), (len)))
+#define HASH_FUNCTION(key, len, hash) ((hash) = hash_quick((key), (len)))
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(ptr, size) mem_free(ptr)
 #define uthash_fatal(msg) abort() /* not reached: mem_alloc() aborts first */

@@ -28,8 +28,6 @@ void omap_free(struct omap *map);
 void *omap_get(const struct omap *map, const char *key);
 void *omap_put(struct omap *map, const char *key, void *value);
 void *omap_del(struct omap *map, const char *key);
-size_t omap_count(const struct omap *map);
-/* The first item whose key is >= key (or > key), or NULL. Valid until the map changes. */
+/* The first item whose key is >= key, or NULL. Valid until the map changes. */
 const struct omap_item *omap_seek(const struct omap *map, const char *key);
-const struct omap_item *omap_after(const struct omap *map, const char *key);
 const struct omap_item *omap_next(const struct omap_item *item);

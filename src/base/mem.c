@@ -58,15 +58,19 @@ char *mem_strndup(const char *text, size_t len)
     return copy;
 }
 
+/* Most texts are short: they are made once, and measured by that. */
 char *mem_printf(const char *fmt, ...)
 {
     assert(fmt);
+    char usual[SHORT_TEXT_BYTES];
     va_list ap;
     va_start(ap, fmt);
-    int len = vsnprintf(NULL, 0, fmt, ap);
+    int len = vsnprintf(usual, sizeof(usual), fmt, ap);
     va_end(ap);
     assert(len >= 0);
     char *text = mem_alloc((size_t)len + 1);
+    if ((size_t)len < sizeof(usual))
+        return memcpy(text, usual, (size_t)len + 1);
     va_start(ap, fmt);
     (void)vsnprintf(text, (size_t)len + 1, fmt, ap); /* the length is known by now */
     va_end(ap);

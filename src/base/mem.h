@@ -9,6 +9,7 @@ void *mem_realloc(void *old, size_t size);
 void *mem_dup(const void *data, size_t size);
 char *mem_strdup(const char *text); /* NULL gives NULL */
 char *mem_strndup(const char *text, size_t len);
+#define SHORT_TEXT_BYTES 256 /* formatted on the stack first, so that it is done once */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void mem_free(void *ptr);
 

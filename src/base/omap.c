@@ -14,7 +14,6 @@ RB_HEAD(tree, node);
 
 struct omap {
     struct tree tree;
-    size_t count;
 };
 
 static int compare(const struct node *a, const struct node *b)
@@ -76,7 +75,6 @@ void *omap_put(struct omap *map, const char *key, void *value)
     if (!node) {
         node = node_new(key);
         RB_INSERT(tree, &map->tree, node);
-        map->count++;
     }
     node->item.value = value;
     return before;
@@ -89,14 +87,8 @@ void *omap_del(struct omap *map, const char *key)
         return NULL;
     void *before = node->item.value;
     RB_REMOVE(tree, &map->tree, node);
-    map->count--;
     mem_free(node);
     return before;
-}
-
-size_t omap_count(const struct omap *map)
-{
-    return map->count;
 }
 
 const struct omap_item *omap_seek(const struct omap *map, const char *key)
@@ -104,12 +96,6 @@ const struct omap_item *omap_seek(const struct omap *map, const char *key)
     struct node wanted = {.item.key = key};
     struct node *node = RB_NFIND(tree, tree_of(map), &wanted);
     return node ? &node->item : NULL;
-}
-
-const struct omap_item *omap_after(const struct omap *map, const char *key)
-{
-    const struct omap_item *item = omap_seek(map, key);
-    return item && strcmp(item->key, key) == 0 ? omap_next(item) : item;
 }
 
 const struct omap_item *omap_next(const struct omap_item *item)

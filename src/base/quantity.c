@@ -257,15 +257,6 @@ int quantity_add(quantity a, quantity b, quantity *ret)
     return 0;
 }
 
-int quantity_sub(quantity a, quantity b, quantity *ret)
-{
-    quantity difference;
-    if (__builtin_sub_overflow(a, b, &difference))
-        return -ERANGE;
-    *ret = difference;
-    return 0;
-}
-
 /* Up means away from zero, as Quantity.Value() of Kubernetes has it. */
 static int64_t divide_up(quantity q, quantity unit)
 {

@@ -17,7 +17,6 @@ void quantity_format_binary(quantity q, struct str *out);
 int quantity_cmp(quantity a, quantity b);
 /* -ERANGE when the sum does not fit; *ret is then untouched. */
 int quantity_add(quantity a, quantity b, quantity *ret);
-int quantity_sub(quantity a, quantity b, quantity *ret);
 /* Whole units and thousandths, rounded up, saturating at INT64 limits. */
 int64_t quantity_value(quantity q);
 int64_t quantity_milli(quantity q);

@@ -86,19 +86,9 @@ size_t check_enter_item(struct check *c, size_t index, const yyjson_mut_val *ite
     return check_step(c, (struct check_step){.index = index}, item);
 }
 
-size_t check_enter_index(struct check *c, size_t index)
-{
-    return check_enter_item(c, index, yyjson_mut_arr_get((yyjson_mut_val *)c->at, index));
-}
-
 size_t check_enter_member(struct check *c, const char *key, const yyjson_mut_val *value)
 {
     return check_step(c, (struct check_step){.name = key, .is_key = true}, value);
-}
-
-size_t check_enter_key(struct check *c, const char *key)
-{
-    return check_enter_member(c, key, check_child(c, key));
 }
 
 void check_leave(struct check *c, size_t mark)

@@ -56,7 +56,7 @@ extern const struct kind *const KINDS[]; /* NULL-terminated, in order of discove
 extern const struct kind KIND_NAMESPACE, KIND_NODE, KIND_POD, KIND_EVENT, KIND_CONFIGMAP, KIND_JOB,
     KIND_JOBSET, KIND_LEASE, KIND_NODECONFIG;
 extern const struct kind KIND_RESOURCEFLAVOR, KIND_CLUSTERQUEUE, KIND_LOCALQUEUE, KIND_WORKLOAD,
-    KIND_PRIORITYCLASS, KIND_COHORT;
+    KIND_PRIORITYCLASS, KIND_COHORT, KIND_ADMISSIONCHECK;
 extern const struct kind KIND_STATEFULSET, KIND_REVISION, KIND_VPOD;
 
 /* Kinds that are measured for whoever asks and never stored: only get and list. They share plurals
@@ -84,7 +84,6 @@ void kind_from_stored(const struct kind *kind, yyjson_mut_doc *doc);
 const struct kind *kind_served(size_t index);
 
 /* Other versions too. */
-const struct kind *kind_of(const char *group, const char *version, const char *name);
 const struct kind *kind_of_api(const char *api_version, const char *name); /* "batch/v1", "Job" */
 /* Readings too. */
 const struct kind *kind_of_resource(const char *group, const char *version, const char *plural);

@@ -30,7 +30,7 @@ static void merge(yyjson_mut_doc *doc, yyjson_mut_val *target, yyjson_mut_val *p
 int patch_merge(yyjson_mut_doc *doc, yyjson_val *patch, struct err *err)
 {
     yyjson_mut_val *copy;
-    int r = patch_import(doc, patch, &copy, err);
+    int r = patch_borrow(doc, patch, &copy, err);
     if (r < 0)
         return r;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
@@ -40,5 +40,5 @@ int patch_merge(yyjson_mut_doc *doc, yyjson_val *patch, struct err *err)
         patch_drop_nulls(copy);
         yyjson_mut_doc_set_root(doc, copy);
     }
-    return patch_finish(doc, err);
+    return 0;
 }

@@ -5,14 +5,28 @@
 
 #define INDEX_FROM 8 /* look-ups from which sorting the keys first is cheaper */
 
+static int check_depth(yyjson_val *patch, struct err *err)
+{
+    struct err cause = {0};
+    if (json_check_depth_val(patch, &cause) < 0)
+        return err_set(err, -E2BIG, "the patch is %s", cause.text);
+    return 0;
+}
+
 int patch_import(yyjson_mut_doc *doc, yyjson_val *patch, yyjson_mut_val **ret_copy, struct err *err)
 {
-    yyjson_mut_val *copy = yyjson_val_mut_copy(doc, patch);
-    struct err cause = {0};
-    if (json_check_depth(copy, &cause) < 0)
-        return err_set(err, -E2BIG, "the patch is %s", cause.text);
-    *ret_copy = copy;
-    return 0;
+    int r = check_depth(patch, err);
+    if (r == 0)
+        *ret_copy = yyjson_val_mut_copy(doc, patch);
+    return r;
+}
+
+int patch_borrow(yyjson_mut_doc *doc, yyjson_val *patch, yyjson_mut_val **ret_copy, struct err *err)
+{
+    int r = check_depth(patch, err);
+    if (r == 0)
+        *ret_copy = json_mut_borrow(doc, patch);
+    return r;
 }
 
 int patch_finish(yyjson_mut_doc *doc, struct err *err)
@@ -71,7 +85,7 @@ void patch_mark(yyjson_mut_val *val)
     val->tag = YYJSON_TYPE_NONE;
 }
 
-bool patch_is_marked(const yyjson_mut_val *val)
+static bool is_marked(const yyjson_mut_val *val)
 {
     return val->tag == YYJSON_TYPE_NONE;
 }
@@ -85,7 +99,7 @@ static void sweep_array(yyjson_mut_val *array)
     (void)yyjson_mut_arr_clear(array); /* fails on other types only */
     for (size_t i = 0; i < n; i++) {
         yyjson_mut_val *next = item->next;
-        if (!patch_is_marked(item))
+        if (!is_marked(item))
             (void)yyjson_mut_arr_append(array, item); /* fails on NULL only */
         item = next;
     }
@@ -96,7 +110,7 @@ static void sweep_object(yyjson_mut_val *object)
     yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(object);
     yyjson_mut_val *key;
     while ((key = yyjson_mut_obj_iter_next(&iter)))
-        if (patch_is_marked(yyjson_mut_obj_iter_get_val(key)))
+        if (is_marked(yyjson_mut_obj_iter_get_val(key)))
             (void)yyjson_mut_obj_iter_remove(&iter);
 }
 

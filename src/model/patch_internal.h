@@ -4,14 +4,18 @@
 #include "model/patch.h"
 
 /* What the patches share. A patch is first copied into the target's document, where it may be
- * changed and its values moved; the copy's depth is checked, which bounds every recursion over it.
+ * changed and its values moved; its depth is checked, which bounds every recursion over it.
  *
  * Members are replaced by writing over their value and removed by marking it; one sweep at the end
  * takes the marked ones out. So a patch costs n log n however many members it names. */
 
 int patch_import(yyjson_mut_doc *doc, yyjson_val *patch, yyjson_mut_val **ret_copy,
                  struct err *err);
-/* -E2BIG when the result is too deep. */
+/* The same, but its strings stay those of the patch. */
+int patch_borrow(yyjson_mut_doc *doc, yyjson_val *patch, yyjson_mut_val **ret_copy,
+                 struct err *err);
+/* -E2BIG when the result is too deep. For patches that move values to other depths: what is merged
+ * stays where the patch has it, and is no deeper than the deeper of the two. */
 int patch_finish(yyjson_mut_doc *doc, struct err *err);
 
 /* An object that many keys will be looked up in. */
@@ -29,7 +33,6 @@ void patch_overwrite(yyjson_mut_val *to, const yyjson_mut_val *from);
 void patch_append(yyjson_mut_doc *doc, yyjson_mut_val *object, struct sv key, yyjson_mut_val *val);
 yyjson_mut_val *patch_move(yyjson_mut_doc *doc, const yyjson_mut_val *val); /* fit to be linked */
 void patch_mark(yyjson_mut_val *val);
-bool patch_is_marked(const yyjson_mut_val *val);
 void patch_sweep(yyjson_mut_val *container);
 /* Members that are null, at all depths, but not below lists: what RFC 7386 does to new objects. */
 void patch_drop_nulls(yyjson_mut_val *val);

@@ -23,10 +23,16 @@ enum directive {
     DIRECTIVE_DELETE,
 };
 
+/* Nearly no key is one, and each key of a patch is asked several times. */
+static bool may_be_directive(struct sv key)
+{
+    return key.len > 0 && key.ptr[0] == '$';
+}
+
 static bool is_directive(struct sv key)
 {
-    return sv_is(key, PATCH) || sv_is(key, RETAIN) || sv_starts(key, SET_ORDER) ||
-           sv_starts(key, DELETE_FROM);
+    return may_be_directive(key) && (sv_is(key, PATCH) || sv_is(key, RETAIN) ||
+                                     sv_starts(key, SET_ORDER) || sv_starts(key, DELETE_FROM));
 }
 
 static struct sv after(struct sv key, const char *prefix)
@@ -88,6 +94,66 @@ static int merge_object(struct strategic *s, struct spot spot, yyjson_mut_val *t
                         yyjson_mut_val *patch);
 
 /* ---- lists ---- */
+
+static bool says_all_of(yyjson_mut_val *there, yyjson_mut_val *patch);
+
+/* Keys are looked for in the order of the patch, which is that of the target when it came from the
+ * same client: in linear time. */
+static bool has_members(yyjson_mut_val *there, yyjson_mut_val *patch)
+{
+    yyjson_mut_obj_iter theirs = yyjson_mut_obj_iter_with(there);
+    yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(patch);
+    for (yyjson_mut_val *key; (key = yyjson_mut_obj_iter_next(&iter));) {
+        yyjson_mut_val *same = yyjson_mut_obj_iter_next(&theirs);
+        while (same && !json_mut_equal(same, key))
+            same = yyjson_mut_obj_iter_next(&theirs);
+        if (!same || may_be_directive(keyindex_text(key)) ||
+            !says_all_of(yyjson_mut_obj_iter_get_val(same), yyjson_mut_obj_iter_get_val(key)))
+            return false;
+    }
+    return true;
+}
+
+/* Lists of objects are not looked into: they may have keys. */
+static bool has_items(yyjson_mut_val *there, yyjson_mut_val *patch)
+{
+    yyjson_mut_arr_iter theirs = yyjson_mut_arr_iter_with(there);
+    yyjson_mut_arr_iter iter = yyjson_mut_arr_iter_with(patch);
+    if (yyjson_mut_arr_size(there) != yyjson_mut_arr_size(patch))
+        return false;
+    for (yyjson_mut_val *item; (item = yyjson_mut_arr_iter_next(&iter));)
+        if (yyjson_mut_is_obj(item) || !says_all_of(yyjson_mut_arr_iter_next(&theirs), item))
+            return false;
+    return true;
+}
+
+/* Is all that the patch says there, and nothing in it that merging would obey or take away, a
+ * directive or a null? */
+static bool says_all_of(yyjson_mut_val *there, yyjson_mut_val *patch)
+{
+    if (yyjson_mut_is_null(patch))
+        return false;
+    if (yyjson_mut_is_obj(patch))
+        return yyjson_mut_is_obj(there) && has_members(there, patch);
+    if (yyjson_mut_is_arr(patch))
+        return yyjson_mut_is_arr(there) && has_items(there, patch);
+    return json_mut_equal(there, patch);
+}
+
+/* Merging such a list would leave all as it is. A client that reports a status mostly sends the
+ * same conditions once more. */
+static bool repeats_items(const struct field *field, yyjson_mut_val *target, yyjson_mut_val *patch)
+{
+    if (yyjson_mut_arr_size(target) != yyjson_mut_arr_size(patch))
+        return false;
+    yyjson_mut_arr_iter there = yyjson_mut_arr_iter_with(target);
+    yyjson_mut_arr_iter iter = yyjson_mut_arr_iter_with(patch);
+    for (yyjson_mut_val *item; (item = yyjson_mut_arr_iter_next(&iter));)
+        if (!yyjson_mut_is_str(yyjson_mut_obj_get(item, field->merge_key)) ||
+            !says_all_of(yyjson_mut_arr_iter_next(&there), item))
+            return false;
+    return true;
+}
 
 /* The keys that `$patch: delete` items name leave the list. */
 static int delete_items(struct strategic *s, const struct field *field, yyjson_mut_val *target,
@@ -165,6 +231,8 @@ static int merge_objects(struct strategic *s, const struct field *field, yyjson_
                          yyjson_mut_val *patch)
 {
     bool replace = false;
+    if (repeats_items(field, target, patch))
+        return 0;
     int r = delete_items(s, field, target, patch);
     if (r == 0)
         r = take_directives(s, field, patch, &replace);
@@ -280,7 +348,7 @@ static int delete_from_lists(struct strategic *s, yyjson_mut_val *target, yyjson
     yyjson_mut_val *key;
     while ((key = yyjson_mut_obj_iter_next(&iter))) {
         struct sv text = keyindex_text(key);
-        if (!sv_starts(text, DELETE_FROM))
+        if (!may_be_directive(text) || !sv_starts(text, DELETE_FROM))
             continue;
         yyjson_mut_val *values = yyjson_mut_obj_iter_get_val(key);
         if (!yyjson_mut_is_arr(values))
@@ -299,12 +367,13 @@ static int set_orders(struct strategic *s, struct spot spot, yyjson_mut_val *tar
     yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(patch);
     yyjson_mut_val *key;
     while ((key = yyjson_mut_obj_iter_next(&iter))) {
-        struct sv text = keyindex_text(key), name = after(text, SET_ORDER);
-        if (!sv_starts(text, SET_ORDER))
+        struct sv text = keyindex_text(key);
+        if (!may_be_directive(text) || !sv_starts(text, SET_ORDER))
             continue;
         yyjson_mut_val *values = yyjson_mut_obj_iter_get_val(key);
         if (!yyjson_mut_is_arr(values))
             return err_set(s->err, -EINVAL, "%.80s must be a list", text.ptr);
+        struct sv name = after(text, SET_ORDER);
         const struct field *field = spot_field(spot, name);
         yyjson_mut_val *list = yyjson_mut_obj_getn(target, name.ptr, name.len);
         if (!yyjson_mut_is_arr(list) || !(spot_merges_objects(field) || spot_merges_scalars(field)))
@@ -370,11 +439,10 @@ int patch_strategic(const struct type *type, yyjson_mut_doc *doc, yyjson_val *pa
 {
     struct strategic s = {doc, err};
     yyjson_mut_val *copy, *root = yyjson_mut_doc_get_root(doc);
-    int r = patch_import(doc, patch, &copy, err);
+    int r = patch_borrow(doc, patch, &copy, err);
     if (r < 0)
         return r;
     if (!yyjson_mut_is_obj(copy) || !yyjson_mut_is_obj(root))
         return err_set(err, -EINVAL, "a strategic merge patch is an object for an object");
-    r = merge_object(&s, (struct spot){.type = type}, root, copy);
-    return r < 0 ? r : patch_finish(doc, err);
+    return merge_object(&s, (struct spot){.type = type}, root, copy);
 }

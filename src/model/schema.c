@@ -6,10 +6,12 @@
  * 2. The walks trust nothing but the depth of the document, which the parser bounds; a value of the
  *    wrong type is a finding and is not entered.
  * 3. No step costs more than linear time in the size of its list, since requests come from
- *    outside: keys of lists are looked up in a map, not in the list. */
+ *    outside: keys of lists are looked up in a map, not in the list, unless that is short. */
 #include "base/map.h"
 #include "model/schema_internal.h"
 #include <assert.h>
+
+#define SHORT_LIST 16
 
 const struct field *type_field(const struct type *type, const char *name, size_t len)
 {
@@ -27,8 +29,9 @@ enum filling {
     FILL_NONE,
 };
 
+/* What `kept` names was filled when it came; NULL: nothing is known. */
 static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj,
-                        enum filling filling);
+                        struct pack_kept *kept, enum filling filling);
 
 static void drop_nulls(yyjson_mut_val *obj)
 {
@@ -46,7 +49,7 @@ static void fill_list(const struct field *field, yyjson_mut_doc *doc, yyjson_mut
     yyjson_mut_arr_foreach(list, i, max, item)
     {
         if (yyjson_mut_is_obj(item))
-            fill_object(field->of, doc, item, filling);
+            fill_object(field->of, doc, item, NULL, filling);
     }
 }
 
@@ -61,14 +64,14 @@ static void fill_map(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_
         if (field->type == F_STRING && yyjson_mut_is_null(val))
             (void)yyjson_mut_set_str(val, "");
         if (field->type == F_OBJECT && field->of != NULL && yyjson_mut_is_obj(val))
-            fill_object(field->of, doc, val, filling);
+            fill_object(field->of, doc, val, NULL, filling);
     }
     if (field->type != F_ANY)
         drop_nulls(map);
 }
 
 static void fill_value(const struct field *field, yyjson_mut_doc *doc, yyjson_mut_val *val,
-                       enum filling filling)
+                       struct pack_kept *kept, enum filling filling)
 {
     if (field->flags & AS_WRITTEN)
         filling = FILL_NONE;
@@ -78,7 +81,7 @@ static void fill_value(const struct field *field, yyjson_mut_doc *doc, yyjson_mu
     else if (field->shape == LIST && typed && yyjson_mut_is_arr(val))
         fill_list(field, doc, val, filling);
     else if (field->shape == ONE && typed && yyjson_mut_is_obj(val))
-        fill_object(field->of, doc, val, filling);
+        fill_object(field->of, doc, val, kept, filling);
 }
 
 /* Is there anything that filling could do to it? Most fields are plain, and looking each of them up
@@ -96,13 +99,8 @@ static yyjson_mut_val *fallback_of(const struct field *field, yyjson_mut_doc *do
     return yyjson_val_mut_copy(doc, yyjson_doc_get_root(parsed));
 }
 
-static bool is_kept(const struct pack_kept *kept, const yyjson_mut_val *val)
-{
-    return kept != NULL && pack_member(kept, val) != PACK_MEMBERS_MAX;
-}
-
 static void fill_fields(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj,
-                        const struct pack_kept *kept, enum filling filling)
+                        struct pack_kept *kept, enum filling filling)
 {
     drop_nulls(obj);
     for (const struct field *f = type->fields; f->name != NULL; f++) {
@@ -113,8 +111,8 @@ static void fill_fields(const struct type *type, yyjson_mut_doc *doc, yyjson_mut
             val = fallback_of(f, doc);
             (void)yyjson_mut_obj_add_val(doc, obj, f->name, val);
         }
-        if (val != NULL && !is_kept(kept, val))
-            fill_value(f, doc, val, filling);
+        if (val != NULL && !pack_keeps(kept, val))
+            fill_value(f, doc, val, kept, filling);
     }
 }
 
@@ -129,16 +127,21 @@ static void fill_rest(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_v
 }
 
 static void fill_object(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *obj,
-                        enum filling filling)
+                        struct pack_kept *kept, enum filling filling)
 {
-    fill_fields(type, doc, obj, NULL, filling);
+    /* A function of the type may look anywhere in the object, and change what it finds. */
+    if (kept != NULL && (type->expand != NULL || type->fill != NULL)) {
+        kept->part_count = 0;
+        kept = NULL;
+    }
+    fill_fields(type, doc, obj, kept, filling);
     fill_rest(type, doc, obj, filling);
 }
 
 void schema_fill(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     if (yyjson_mut_is_obj(root))
-        fill_object(type, doc, root, FILL_DEFAULTS);
+        fill_object(type, doc, root, NULL, FILL_DEFAULTS);
 }
 
 void schema_fill_rest(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_val *root,
@@ -149,7 +152,7 @@ void schema_fill_rest(const struct type *type, yyjson_mut_doc *doc, yyjson_mut_v
     fill_rest(type, doc, root, FILL_DEFAULTS);
     /* It added something, wherever: what was known of the members may no longer be so. */
     if (doc->val_pool.cur != next)
-        kept->len = 0;
+        pack_forget(kept);
 }
 
 /* ---- lists and maps ---- */
@@ -184,18 +187,45 @@ static bool has_unique_key(const struct field *field)
     return field->type == F_OBJECT && field->merge_key != NULL && !(field->flags & KEY_MAY_REPEAT);
 }
 
+/* The last item before `end` (NULL: of all) that has this key. For short lists, which nearly all
+ * are (conditions, ports, containers): a map of them costs more than looking at each. */
+static yyjson_mut_val *find_item(const struct field *field, yyjson_mut_val *list,
+                                 const yyjson_mut_val *end, yyjson_mut_val *key)
+{
+    yyjson_mut_val *found = NULL, *item;
+    size_t i, max;
+    if (!yyjson_mut_is_str(key) && !yyjson_mut_is_int(key))
+        return NULL;
+    yyjson_mut_arr_foreach(list, i, max, item)
+    {
+        if (item == end)
+            break;
+        if (json_mut_equal(yyjson_mut_obj_get(item, field->merge_key), key))
+            found = item;
+    }
+    return found;
+}
+
+static bool is_short(yyjson_mut_val *list)
+{
+    return yyjson_mut_arr_size(list) <= SHORT_LIST;
+}
+
 static void check_duplicates(struct check *c, const struct field *field, yyjson_mut_val *list)
 {
-    struct map *seen = map_new();
+    struct map *seen = is_short(list) ? NULL : map_new();
     scoped_str text = {0};
     size_t i, max;
     yyjson_mut_val *item;
     yyjson_mut_arr_foreach(list, i, max, item)
     {
-        if (!item_key(field, item, &text) || map_put(seen, text.data, list) == NULL)
+        yyjson_mut_val *key = yyjson_mut_obj_get(item, field->merge_key);
+        bool is_new = seen ? !item_key(field, item, &text) || !map_put(seen, text.data, list)
+                           : find_item(field, list, item, key) == NULL;
+        if (is_new)
             continue;
         size_t mark = check_enter_item(c, i, item);
-        check_duplicate(c, field->merge_key, yyjson_mut_obj_get(item, field->merge_key));
+        check_duplicate(c, field->merge_key, key);
         check_leave(c, mark);
     }
     map_free(seen);
@@ -203,7 +233,8 @@ static void check_duplicates(struct check *c, const struct field *field, yyjson_
 
 /* The items of the old list: by key where keys are unique, else by position. */
 struct old_items {
-    struct map *by_key; /* NULL: by position */
+    yyjson_mut_val *list; /* short: by key, looked through; else NULL */
+    struct map *by_key;   /* long; NULL: by position */
     yyjson_mut_arr_iter iter;
 };
 
@@ -215,6 +246,10 @@ static void old_items_init(struct old_items *items, const struct field *field, y
     yyjson_mut_arr_iter_init(old, &items->iter);
     if (!has_unique_key(field))
         return;
+    if (is_short(old)) {
+        items->list = old;
+        return;
+    }
     items->by_key = map_new();
     scoped_str text = {0};
     for (yyjson_mut_val *item; (item = yyjson_mut_arr_iter_next(&items->iter)) != NULL;)
@@ -225,6 +260,8 @@ static void old_items_init(struct old_items *items, const struct field *field, y
 static yyjson_mut_val *old_items_next(struct old_items *items, const struct field *field,
                                       yyjson_mut_val *item)
 {
+    if (items->list != NULL)
+        return find_item(field, items->list, NULL, yyjson_mut_obj_get(item, field->merge_key));
     if (items->by_key == NULL)
         return yyjson_mut_arr_iter_next(&items->iter);
     scoped_str text = {0};
@@ -401,7 +438,11 @@ static void unknown_map(struct check *c, const struct type *type, yyjson_mut_val
     }
 }
 
-static void unknown_in(struct check *c, const struct field *field, yyjson_mut_val *val)
+static void unknown_fields(struct check *c, const struct type *type, yyjson_mut_val *obj,
+                           const struct pack_kept *kept);
+
+static void unknown_in(struct check *c, const struct field *field, yyjson_mut_val *val,
+                       const struct pack_kept *kept)
 {
     if (field->type != F_OBJECT || field->of == NULL)
         return;
@@ -411,7 +452,7 @@ static void unknown_in(struct check *c, const struct field *field, yyjson_mut_va
     else if (field->shape == MAP)
         unknown_map(c, field->of, val);
     else
-        unknown_object(c, field->of, val);
+        unknown_fields(c, field->of, val, kept);
     check_leave(c, mark);
 }
 
@@ -422,12 +463,12 @@ static void unknown_fields(struct check *c, const struct type *type, yyjson_mut_
     yyjson_mut_val *key, *val;
     yyjson_mut_obj_foreach(obj, i, max, key, val)
     {
-        if (is_kept(kept, val))
+        if (pack_keeps(kept, val))
             continue;
         const char *name = yyjson_mut_get_str(key);
         const struct field *field = type_field(type, name, yyjson_mut_get_len(key));
         if (field != NULL) {
-            unknown_in(c, field, val);
+            unknown_in(c, field, val, kept);
             continue;
         }
         check_unknown(c, name, val);

@@ -155,11 +155,10 @@ struct check {
 /* Enter and leave a child's path while a check function looks at it. Names are not copied: they
  * must stay until check_leave(). */
 size_t check_enter(struct check *c, const char *field); /* returns the mark for check_leave */
-size_t check_enter_index(struct check *c, size_t index);
-size_t check_enter_key(struct check *c, const char *key); /* labels[key] */
 /* The same with the child at hand, so that long lists and maps are not searched at each step. */
 size_t check_enter_field(struct check *c, const char *field, const yyjson_mut_val *value);
 size_t check_enter_item(struct check *c, size_t index, const yyjson_mut_val *item);
+/* labels[key] */
 size_t check_enter_member(struct check *c, const char *key, const yyjson_mut_val *value);
 void check_leave(struct check *c, size_t mark);
 void check_required(struct check *c, const char *field, const char *detail_or_null);

@@ -30,7 +30,7 @@ void status_set(struct status *status, int code, const char *reason, const char 
     str_add(&status->message, text);
 }
 
-void status_about(struct status *status, const struct kind *kind, const char *name)
+static void set_about(struct status *status, const struct kind *kind, const char *name)
 {
     status->group = kind->group;
     status->resource = kind->plural;
@@ -48,7 +48,7 @@ void status_not_found(struct status *status, const struct kind *kind, const char
 {
     char resource[128];
     status_set(status, 404, "NotFound", "%s \"%s\" not found", resource_name(kind, resource), name);
-    status_about(status, kind, name);
+    set_about(status, kind, name);
 }
 
 void status_exists(struct status *status, const struct kind *kind, const char *name)
@@ -56,7 +56,7 @@ void status_exists(struct status *status, const struct kind *kind, const char *n
     char resource[128];
     status_set(status, 409, "AlreadyExists", "%s \"%s\" already exists",
                resource_name(kind, resource), name);
-    status_about(status, kind, name);
+    set_about(status, kind, name);
 }
 
 void status_conflict(struct status *status, const struct kind *kind, const char *name,
@@ -68,7 +68,7 @@ void status_conflict(struct status *status, const struct kind *kind, const char 
                                     "the latest version and try again";
     status_set(status, 409, "Conflict", "Operation cannot be fulfilled on %s \"%s\": %s",
                resource_name(kind, resource), name, why);
-    status_about(status, kind, name);
+    set_about(status, kind, name);
 }
 
 void status_bad_request(struct status *status, const char *fmt, ...)
@@ -88,7 +88,7 @@ void status_forbidden(struct status *status, const struct kind *kind, const char
     bool named = name != NULL && *name != '\0';
     status_set(status, 403, "Forbidden", "%s%s%s%s is forbidden: %s", resource_name(kind, resource),
                named ? " \"" : "", named ? name : "", named ? "\"" : "", why);
-    status_about(status, kind, name);
+    set_about(status, kind, name);
 }
 
 void status_invalid(struct status *status, const struct kind *kind, const char *name,
@@ -107,7 +107,7 @@ void status_invalid(struct status *status, const struct kind *kind, const char *
     }
     if (many)
         str_addc(&status->message, ']');
-    status_about(status, kind, name);
+    set_about(status, kind, name);
     status->resource = kind->name;
     status->causes = *findings;
     *findings = (struct findings){0};

@@ -27,7 +27,6 @@ void status_write(const struct status *status, struct str *out_json);
 /* All of these set *status and may be called on a zeroed or an earlier one. */
 void status_set(struct status *status, int code, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-void status_about(struct status *status, const struct kind *kind, const char *name);
 void status_not_found(struct status *status, const struct kind *kind, const char *name);
 void status_exists(struct status *status, const struct kind *kind, const char *name);
 void status_conflict(struct status *status, const struct kind *kind, const char *name,

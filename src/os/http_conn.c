@@ -8,6 +8,7 @@
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -77,7 +78,8 @@ static void wait_begin(struct http_conn *conn)
     conn->is_waiting = true;
 }
 
-void http_conn_break(struct http_conn *conn)
+/* To be closed by its task: callers may be deep in somebody's callback. */
+static void conn_break(struct http_conn *conn)
 {
     conn->broken = true;
     wait_end(conn);
@@ -90,7 +92,7 @@ bool http_conn_displace(struct http_server *server)
 {
     struct http_conn *longest = TAILQ_FIRST(&server->waiting);
     if (longest)
-        http_conn_break(longest);
+        conn_break(longest);
     return longest != NULL;
 }
 
@@ -121,13 +123,26 @@ static void update_interest(struct http_conn *conn)
     loop_io_set(conn->io, events);
 }
 
+/* A server that stops waits for its connections, and those that have nothing more to say are not
+ * worth it: without unread input there is no reset. */
+static bool may_close_now(const struct http_conn *conn)
+{
+    int unread = 0;
+    return conn->server->draining && http_conn_unread(conn) == 0 &&
+           ioctl(conn->fd, FIONREAD, &unread) == 0 && unread == 0;
+}
+
 static void enter_linger(struct http_conn *conn)
 {
     if (conn->eof) {
-        http_conn_break(conn);
+        conn_break(conn);
         return;
     }
     http_io_shut(conn);
+    if (may_close_now(conn)) {
+        conn_break(conn);
+        return;
+    }
     conn->state = CONN_LINGER;
     str_done(&conn->in);
     conn->in_pos = 0;
@@ -162,7 +177,7 @@ void http_conn_written(struct http_conn *conn, int result, size_t progress)
     if (conn->broken)
         return;
     if (result < 0 && result != -EAGAIN) {
-        http_conn_break(conn);
+        conn_break(conn);
         return;
     }
     if (conn->state == CONN_FLUSH) {
@@ -315,7 +330,7 @@ static void settle_end(struct http_conn *conn)
 {
     if (!conn->eof || conn->broken || conn->task.queued || conn->state == CONN_FLUSH)
         return;
-    http_conn_break(conn);
+    conn_break(conn);
 }
 
 static void read_input(struct http_conn *conn)
@@ -328,7 +343,7 @@ static void read_input(struct http_conn *conn)
         if (n == -EAGAIN)
             return;
         if (n < 0) {
-            http_conn_break(conn);
+            conn_break(conn);
             return;
         }
         conn->eof = n == 0;
@@ -348,7 +363,7 @@ static void handshake(struct http_conn *conn)
     if (r == 0)
         enter_idle(conn);
     else if (r != -EAGAIN)
-        http_conn_break(conn);
+        conn_break(conn);
 }
 
 static void on_event(void *arg, uint32_t events)
@@ -357,7 +372,7 @@ static void on_event(void *arg, uint32_t events)
     if (conn->broken)
         return;
     if (!wants_input(conn) && (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))) {
-        http_conn_break(conn);
+        conn_break(conn);
         return;
     }
     if (conn->state == CONN_HANDSHAKE)
@@ -377,7 +392,7 @@ static void on_deadline(void *arg)
     else if (conn->state == CONN_BODY)
         http_fail(conn, 408, "the request body did not arrive in time");
     else
-        http_conn_break(conn);
+        conn_break(conn);
 }
 
 static void drain(struct http_conn *conn)
@@ -387,7 +402,7 @@ static void drain(struct http_conn *conn)
     else if (conn->state == CONN_IDLE && http_conn_unread(conn) == 0)
         enter_linger(conn);
     else if (conn->state == CONN_HANDSHAKE)
-        http_conn_break(conn);
+        conn_break(conn);
 }
 
 static void on_task(void *arg)

@@ -23,10 +23,12 @@ ssize_t http_head_scan(struct http_conn *conn)
     const char *head = conn->in.data + conn->in_pos;
     uint32_t len = (uint32_t)http_conn_unread(conn);
     uint32_t at = conn->scanned, line = conn->line_start;
-    for (; at < len; at++) {
-        char c = head[at];
-        bool after_cr = at > 0 && head[at - 1] == '\r';
-        if (after_cr != (c == '\n') || is_control(c))
+    char before = at > 0 ? head[at - 1] : '\0';
+    for (char c; at < len; at++, before = c) {
+        c = head[at];
+        if ((unsigned char)c > ' ' && c != 0x7f && before != '\r')
+            continue; /* nearly all of them */
+        if ((before == '\r') != (c == '\n') || is_control(c))
             return -EBADMSG;
         if ((c == ' ' || c == '\t') && at == line)
             return -EBADMSG;

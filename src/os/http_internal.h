@@ -127,8 +127,6 @@ void http_conn_free(struct http_conn *conn);
 bool http_conn_displace(struct http_server *server);
 /* Looks again at the connection at the end of the turn. */
 void http_conn_defer(struct http_conn *conn);
-/* To be closed by its task: callers may be deep in somebody's callback. */
-void http_conn_break(struct http_conn *conn);
 /* What http_out_send() or http_out_flush() returned; goes on to the next request when the answer
  * is out. */
 void http_conn_written(struct http_conn *conn, int result, size_t progress);

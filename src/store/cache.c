@@ -9,10 +9,12 @@
  * The lists of owners are intrusive: taking one of five thousand members out of its group costs
  * the same as taking the only one. */
 #include "store/cache.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include <assert.h>
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
+#define HASH_FUNCTION(key, len, hash) ((hash) = hash_quick((key), (len)))
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(ptr, size) mem_free(ptr)
 #include <uthash.h>

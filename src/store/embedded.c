@@ -10,6 +10,7 @@
  *     a head waits for that head's commit, for the same reason: otherwise a caller could be told
  *     of something that is then lost. */
 #include "store/embedded.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "store/write_internal.h"
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#define HASH_FUNCTION(key, len, hash) ((hash) = hash_quick((key), (len)))
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(ptr, size) mem_free(ptr)
 #include <uthash.h>

@@ -101,8 +101,12 @@ bool write_complete(const struct write *write, const struct obj *old, struct wri
     if (!judge_unknown(write, old, result, decision))
         return false;
     schema_fill_rest(write->kind->type, decision->doc, root, &decision->kept);
-    if (old != NULL) /* once more: a client may have left out what is filled in */
-        pack_compare(&decision->kept, root, old->root, "metadata");
+    if (old == NULL)
+        return true;
+    /* Once more: a client may have left out what is filled in. */
+    pack_compare(&decision->kept, root, old->root, "metadata");
+    pack_compare_parts(&decision->kept, yyjson_mut_obj_get(root, "metadata"),
+                       yyjson_obj_get(old->root, "metadata"));
     return true;
 }
 
@@ -442,26 +446,64 @@ static void set_type(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct kin
                  yyjson_mut_strcpy(doc, kind_api_version(kind, api_version)));
 }
 
-/* The old version to compare with, in which each kept member is an alias of the new one. */
+/* The old version to compare with. */
 static yyjson_mut_doc *past_of(const struct obj *old, const struct pack_kept *kept)
 {
-    yyjson_mut_val *aliased[PACK_MEMBERS_MAX] = {0};
-    for (size_t i = 0; i < kept->len; i++)
-        aliased[kept->members[i]] = (yyjson_mut_val *)kept->values[i]; /* it is only looked at */
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(&JSON_ALC);
-    yyjson_mut_val *root = yyjson_mut_obj(doc);
-    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_doc *doc = pack_past(kept, old->root);
+    yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "metadata");
+    json_mut_put(doc, meta, "resourceVersion", NULL);
+    return doc;
+}
+
+/* The status is another sub-resource's, so what the client says of it does not count. */
+static bool owns_status(const struct write *write)
+{
+    return write->kind->has_status && write->sub != SUB_STATUS && write->sub != SUB_BINDING;
+}
+
+/* A patch of the two merging kinds leaves alone what it does not name, unless it has directives
+ * ("$patch"). Versions that are translated on the way are not looked into. */
+static bool names_all_it_changes(const struct write *write)
+{
+    yyjson_val *patch = yyjson_doc_get_root(write->patch);
+    if (write->op != WRITE_PATCH || write->patch_type == PATCH_JSON || write->as != NULL ||
+        (write->sub != SUB_NONE && write->sub != SUB_STATUS) || !yyjson_is_obj(patch))
+        return false;
+    size_t i, n;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(patch, i, n, key, value)
+    {
+        if (yyjson_get_str(key)[0] == '$')
+            return false;
+    }
+    return true;
+}
+
+static bool leaves_alone(const struct write *write, const char *key)
+{
+    return names_all_it_changes(write) &&
+           yyjson_obj_get(yyjson_doc_get_root(write->patch), key) == NULL;
+}
+
+/* What nobody can have changed need not be compared: of a patch that sets one annotation that is
+ * nearly all of the object. */
+static void keep_untouched(const struct write *write, const struct obj *old,
+                           struct decision *decision)
+{
+    if (write->kind->prepare_update != NULL) /* it may change anything */
+        return;
+    yyjson_mut_val *root = yyjson_mut_doc_get_root(decision->doc);
+    yyjson_val *patch = names_all_it_changes(write) ? yyjson_doc_get_root(write->patch) : NULL;
     size_t i, n;
     yyjson_val *key, *value;
     yyjson_obj_foreach(old->root, i, n, key, value)
     {
-        yyjson_mut_val *kept_value = i < PACK_MEMBERS_MAX ? aliased[i] : NULL;
-        (void)yyjson_mut_obj_add(root, json_mut_borrow(doc, key),
-                                 kept_value ? json_mut_alias(doc, kept_value)
-                                            : json_mut_borrow(doc, value));
+        bool is_ours = owns_status(write) && yyjson_equals_str(key, "status");
+        bool is_unnamed = patch != NULL &&
+                          yyjson_obj_getn(patch, yyjson_get_str(key), yyjson_get_len(key)) == NULL;
+        if ((is_ours || is_unnamed) && yyjson_is_ctn(value) && !yyjson_equals_str(key, "metadata"))
+            pack_keep(&decision->kept, root, key, i);
     }
-    json_mut_put(doc, yyjson_mut_obj_get(root, "metadata"), "resourceVersion", NULL);
-    return doc;
 }
 
 /* What the client may not touch is put in its place before anything is judged. */
@@ -469,9 +511,12 @@ static void restore(const struct write *write, const struct obj *old, yyjson_mut
 {
     const struct kind *kind = write->kind;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    keep_server_fields(doc, root, old->root);
+    if (leaves_alone(write, "metadata")) /* it is that of the old version */
+        json_mut_set(doc, root, "metadata.resourceVersion", NULL);
+    else
+        keep_server_fields(doc, root, old->root);
     set_type(doc, root, kind);
-    if (kind->has_status && write->sub != SUB_STATUS && write->sub != SUB_BINDING)
+    if (owns_status(write))
         keep_part(doc, root, old->root, "status");
     if (kind == &KIND_NAMESPACE && write->sub != SUB_FINALIZE)
         keep_part(doc, root, old->root, "spec"); /* it holds nothing but who still cleans up */
@@ -492,6 +537,7 @@ static void judge_update(const struct write_env *env, struct write *write,
         !version_matches(write, old, root, &result->status))
         return;
     restore(write, old, doc);
+    keep_untouched(write, old, decision);
     if (!write_complete(write, old, result, decision))
         return;
     scoped_json_mut *past = past_of(old, &decision->kept);

@@ -39,6 +39,13 @@ static void test_texts(void **state)
     assert_string_equal(arena_strndup(&arena, "abcdef", 3), "abc");
     assert_string_equal(arena_strndup(&arena, NULL, 0), "");
     assert_string_equal(arena_printf(&arena, "%s-%d", "job", 7), "job-7");
+    /* Around the length up to which it is made once. */
+    for (int len = SHORT_TEXT_BYTES - 2; len <= SHORT_TEXT_BYTES + 1; len++) {
+        scoped_free char *text = mem_printf("%*d", len, 7);
+        assert_int_equal(strlen(text), len);
+        assert_string_equal(arena_printf(&arena, "%*d", len, 7), text);
+        assert_string_equal(text + len - 2, " 7");
+    }
     arena_done(&arena);
 }
 

@@ -17,7 +17,6 @@ static void test_buckets_add_up(void **state)
     static const double VALUES[] = {0, 1, 1.5, 5, 5.5, 1e6};
     for (size_t i = 0; i < ARRAY_LEN(VALUES); i++)
         histogram_add(&histogram, VALUES[i]);
-    assert_int_equal(histogram_count(&histogram), 6);
     histogram_print(&histogram, "wait_seconds", "queue=\"q\"", &out);
     assert_string_equal(str_text(&out), "wait_seconds_bucket{queue=\"q\",le=\"1\"} 2\n"
                                         "wait_seconds_bucket{queue=\"q\",le=\"2.5\"} 3\n"

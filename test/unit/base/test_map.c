@@ -99,16 +99,13 @@ static void test_ordered(void **state)
     assert_null(omap_put(map, "nodes/x", &C));
     assert_null(omap_put(map, "pods/\xC3\xA9", &C));
     assert_ptr_equal(omap_put(map, "pods/b", &A), &B);
-    assert_int_equal(omap_count(map), 4);
     scoped_str seen = {0};
     for (const struct omap_item *item = omap_seek(map, "pods/");
          item && str_starts(item->key, "pods/"); item = omap_next(item))
         str_addf(&seen, "%s ", item->key);
     assert_string_equal(str_text(&seen), "pods/a pods/b pods/\xC3\xA9 ");
     assert_string_equal(omap_seek(map, "pods/a")->key, "pods/a");
-    assert_string_equal(omap_after(map, "pods/a")->key, "pods/b");
-    assert_string_equal(omap_after(map, "o")->key, "pods/a");
-    assert_null(omap_after(map, "pods/\xC3\xA9"));
+    assert_string_equal(omap_seek(map, "o")->key, "pods/a");
     assert_null(omap_seek(map, "q"));
     assert_ptr_equal(omap_del(map, "pods/a"), &A);
     assert_null(omap_del(map, "pods/a"));
@@ -118,7 +115,8 @@ static void test_ordered(void **state)
     omap_free(NULL);
 }
 
-static void check_order(const struct omap *map)
+/* As many as there should be, each once and in order. */
+static void check_order(const struct omap *map, size_t count)
 {
     size_t n = 0;
     const char *last = "";
@@ -126,7 +124,7 @@ static void check_order(const struct omap *map)
         assert_true(strcmp(last, item->key) < 0);
         last = item->key;
     }
-    assert_int_equal(n, omap_count(map));
+    assert_int_equal(n, count);
 }
 
 static void test_both_agree(void **state)
@@ -145,9 +143,8 @@ static void test_both_agree(void **state)
         else
             assert_ptr_equal(map_del(map, key), omap_del(omap, key));
         assert_ptr_equal(map_get(map, key), omap_get(omap, key));
-        assert_int_equal(map_count(map), omap_count(omap));
         if (i % 500 == 0)
-            check_order(omap);
+            check_order(omap, map_count(map));
     }
     map_free(map);
     omap_free(omap);

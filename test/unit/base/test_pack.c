@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -116,6 +117,85 @@ static void test_what_is_kept(void **state)
     pack_done(&old);
 }
 
+static void test_parts(void **state)
+{
+    (void)state;
+    scoped_json_mut *before = parse("{\"s\":{\"a\":[1],\"b\":{\"x\":1},\"c\":[],\"n\":1,\"d\":[2]},"
+                                    "\"m\":{\"l\":{\"k\":1}},\"list\":[[1]]}");
+    scoped_json_mut *after =
+        parse("{\"m\":{\"l\":{\"k\":1}},\"s\":{\"b\":{\"x\":1},\"a\":[1],\"c\":[],"
+              "\"n\":2,\"new\":[1]},\"list\":[[1],2]}");
+    yyjson_mut_val *s = yyjson_mut_obj_get(after->root, "s");
+    yyjson_mut_val *m = yyjson_mut_obj_get(after->root, "m");
+    struct pack old;
+    struct pack_kept kept = {0};
+    pack_make(before->root, NULL, NULL, &old);
+    pack_compare(&kept, after->root, old.view->root, "m");
+    assert_int_equal(kept.len, 0);
+    assert_int_equal(kept.part_count, 2); /* in another order, too; neither scalars nor "c" */
+    assert_true(pack_keeps(&kept, yyjson_mut_obj_get(s, "a")));
+    assert_true(pack_keeps(&kept, yyjson_mut_obj_get(s, "b")));
+    assert_false(pack_keeps(&kept, yyjson_mut_obj_get(s, "new")));
+    assert_false(pack_keeps(NULL, yyjson_mut_obj_get(s, "a")));
+    assert_false(pack_keeps(&kept, yyjson_mut_obj_get(m, "l")));
+    pack_compare_parts(&kept, m, yyjson_obj_get(old.view->root, "m"));
+    pack_compare_parts(&kept, m, yyjson_obj_get(old.view->root, "m")); /* once */
+    assert_int_equal(kept.part_count, 3);
+    assert_true(pack_keeps(&kept, yyjson_mut_obj_get(m, "l")));
+    assert_false(pack_keeps(&kept, m));
+    pack_forget(&kept);
+    assert_false(pack_keeps(&kept, yyjson_mut_obj_get(m, "l")));
+    pack_compare(&kept, after->root, old.view->root, "s"); /* a whole member needs no parts */
+    assert_int_equal(kept.len, 1);
+    assert_int_equal(kept.part_count, 0);
+    pack_done(&old);
+}
+
+/* The past says what the old document said, and equals the new one where nothing changed. */
+static void assert_past(const struct pack_kept *kept, const struct pack *old, yyjson_mut_val *root)
+{
+    scoped_json_mut *past = pack_past(kept, old->view->root);
+    assert_true(json_mut_identical(past->root, old->view->root));
+    for (size_t i = 0; i < kept->len; i++) {
+        yyjson_val *key = unsafe_yyjson_get_first(old->view->root);
+        for (size_t k = kept->members[i]; k > 0; k--)
+            key = unsafe_yyjson_get_next(key + 1);
+        yyjson_mut_val *then =
+            yyjson_mut_obj_getn(past->root, yyjson_get_str(key), yyjson_get_len(key));
+        yyjson_mut_val *now = yyjson_mut_obj_getn(root, yyjson_get_str(key), yyjson_get_len(key));
+        assert_ptr_equal(now, kept->values[i]);
+        assert_true(json_mut_equal(then, now));
+        assert_true(!yyjson_mut_is_ctn(now) || then->uni.ptr == now->uni.ptr);
+    }
+    for (size_t i = 0; i < kept->part_count; i++)
+        assert_true(json_mut_identical((yyjson_mut_val *)kept->parts[i].value, kept->parts[i].old));
+}
+
+static void test_many_parts(void **state)
+{
+    (void)state;
+    scoped_json_mut *doc = parse("{\"a\":{},\"b\":{}}");
+    for (int i = 0; i < 3 * PACK_PARTS_MAX; i++) {
+        char path[16];
+        (void)snprintf(path, sizeof(path), "%s.%d", i % 2 ? "a" : "b", i);
+        yyjson_mut_val *list = yyjson_mut_arr(doc);
+        assert_true(yyjson_mut_arr_add_int(doc, list, i));
+        json_mut_set(doc, doc->root, path, list);
+    }
+    struct pack old, pack;
+    struct pack_kept kept = {0};
+    pack_make(doc->root, NULL, NULL, &old);
+    json_mut_set(doc, doc->root, "a.1", NULL);
+    json_mut_set(doc, doc->root, "b.new", yyjson_mut_int(doc, 1));
+    pack_compare(&kept, doc->root, old.view->root, "");
+    assert_int_equal(kept.part_count, PACK_PARTS_MAX);
+    assert_past(&kept, &old, doc->root);
+    pack_make(doc->root, &old, &kept, &pack);
+    assert_right(&pack, doc->root);
+    pack_done(&pack);
+    pack_done(&old);
+}
+
 static yyjson_mut_val *random_value(yyjson_mut_doc *doc, struct rng *rng, int depth)
 {
     char text[8];
@@ -159,10 +239,18 @@ static void test_many_versions(void **state)
                                                "f", "",    "h",    "i"};
             const char *key = KEYS[rng_below(&rng, ARRAY_LEN(KEYS))];
             bool gone = rng_chance(&rng, 1, 5);
-            json_mut_put(doc, doc->root, key, gone ? NULL : random_value(doc, &rng, 4));
+            yyjson_mut_val *member = yyjson_mut_obj_get(doc->root, key);
+            if (yyjson_mut_is_obj(member) && rng_chance(&rng, 3, 4)) /* one of its parts */
+                json_mut_put(doc, member, KEYS[rng_below(&rng, ARRAY_LEN(KEYS))],
+                             gone ? NULL : random_value(doc, &rng, 3));
+            else
+                json_mut_put(doc, doc->root, key, gone ? NULL : random_value(doc, &rng, 4));
             struct pack_kept kept = {0};
             struct pack next;
             pack_compare(&kept, doc->root, pack.view->root, "f");
+            pack_compare_parts(&kept, yyjson_mut_obj_get(doc->root, "f"),
+                               yyjson_obj_get(pack.view->root, "f"));
+            assert_past(&kept, &pack, doc->root);
             pack_make(doc->root, &pack, &kept, &next);
             pack_done(&pack); /* the next one must not need it */
             assert_right(&next, doc->root);
@@ -175,10 +263,9 @@ static void test_many_versions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_after_another),
-        cmocka_unit_test(test_what_is_kept),
-        cmocka_unit_test(test_many_versions),
+        cmocka_unit_test(test_alone),        cmocka_unit_test(test_after_another),
+        cmocka_unit_test(test_what_is_kept), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_many_parts),   cmocka_unit_test(test_many_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

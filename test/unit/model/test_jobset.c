@@ -14,6 +14,12 @@
 #define JOB(name, more, job_spec)                                                                  \
     "{'name':'" name "'" more ",'template':{'spec':{" job_spec PODS "}}}"
 #define ONE_JOB "'replicatedJobs':[" JOB("a", "", "") "]"
+#define NINE(a)                                                                                    \
+    JOB(a "1", "", "")                                                                             \
+    "," JOB(a "2", "", "") "," JOB(a "3", "", "") "," JOB(a "4", "", "") "," JOB(                  \
+        a "5", "", "") "," JOB(a "6", "", "") "," JOB(a "7", "", "") "," JOB(a "8", "",            \
+                                                                             "") "," JOB(a "9",    \
+                                                                                         "", "")
 #define JOBS(list) "'replicatedJobs':[" list "]"
 #define ROUND "'completions':2,'parallelism':2,"
 
@@ -299,6 +305,9 @@ static const struct row CREATE[] = {
 
     {"two of one name", SET(JOBS(JOB("a", "", "") "," JOB("a", "", ""))),
      "spec.replicatedJobs[1].name: Duplicate value: \"a\""},
+    {"two of one name among many",
+     SET(JOBS(NINE("a") "," NINE("b") "," JOB("a3", "", "") "," JOB("c", "", ""))),
+     "spec.replicatedJobs[18].name: Duplicate value: \"a3\""},
     {"no template", SET(JOBS("{'name':'a'}")), "spec.replicatedJobs[0].template: Required value"},
     {"pods that restart for ever",
      SET(JOBS("{'name':'a','template':{'spec':{'template':{'spec':{'restartPolicy':'Always',"

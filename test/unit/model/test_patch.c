@@ -232,6 +232,18 @@ static void test_limits(void **state)
     scoped_free char *deep = repeated("{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/a/a\"}", 63);
     assert_int_equal(run_json("{\"a\":{}}", deep, &err), -E2BIG);
     assert_non_null(strstr(err.text, "deeper than 64"));
+    /* Nor may a patch be deeper that came some other way than through the parser. */
+    scoped_str nested = {0};
+    for (int i = 0; i <= JSON_DEPTH_MAX; i++)
+        str_add(&nested, "{\"a\":");
+    str_add(&nested, "1");
+    for (int i = 0; i <= JSON_DEPTH_MAX; i++)
+        str_addc(&nested, '}');
+    scoped_json *too_deep = yyjson_read(nested.data, nested.len, 0);
+    scoped_json_mut *doc = parse_mut("{}");
+    err = (struct err){0};
+    assert_int_equal(patch_merge(doc, yyjson_doc_get_root(too_deep), &err), -E2BIG);
+    assert_non_null(strstr(err.text, "the patch is nested deeper than 64"));
     scoped_str text = {0};
     str_add(&text, "{\"b\":[],\"a\":\"");
     for (int i = 0; i < 100000; i++)

@@ -431,9 +431,9 @@ static void test_check_functions_walk(void **state)
     struct findings findings = {0};
     struct check c = {.findings = &findings, .at = root};
     size_t list = check_enter(&c, "list");
-    size_t item = check_enter_index(&c, 0);
+    size_t item = check_enter_item(&c, 0, yyjson_mut_arr_get_first((yyjson_mut_val *)c.at));
     size_t map = check_enter(&c, "m");
-    size_t key = check_enter_key(&c, "k.x");
+    size_t key = check_enter_member(&c, "k.x", yyjson_mut_obj_get((yyjson_mut_val *)c.at, "k.x"));
     check_invalid(&c, NULL, NULL, "bad");
     assert_int_equal(yyjson_mut_get_int((yyjson_mut_val *)findings.list.items[0].at), 5);
     check_leave(&c, key);

@@ -114,6 +114,64 @@ static void test_keyed_lists(void **state)
     check_rows(ROWS, ARRAY_LEN(ROWS));
 }
 
+#define ENV_TWICE "{spec: {containers: [{name: a, args: [x, y], env: [{name: E, value: '1'}]}]}}"
+
+/* A list that says what is there is not merged item by item, and nothing can be seen of that. */
+static void test_repeated_lists(void **state)
+{
+    static const struct row ROWS[] = {
+        {AB, AB, AB},
+        {ENV_TWICE, ENV_TWICE, ENV_TWICE},
+        {AB, "{spec: {containers: [{image: x, name: a}, {name: b, image: y}]}}", AB},
+        {AB, "{spec: {containers: [{name: a, image: x}, {name: b, image: z}]}}",
+         "{spec: {containers: [{name: a, image: x}, {name: b, image: z}]}}"},
+        {AB, "{spec: {containers: [{name: a}, {name: b, image: y}]}}", AB},
+        {AB, "{spec: {containers: [{image: x, name: a}, {image: y, name: b}]}}", AB},
+        {"{spec: {containers: [{name: a, args: [x, y], pull: {at: 1, by: c}}]}}",
+         "{spec: {containers: [{name: a, pull: {by: c}}]}}",
+         "{spec: {containers: [{name: a, args: [x, y], pull: {at: 1, by: c}}]}}"},
+        {"{spec: {containers: [{name: a, args: [x, y]}]}}",
+         "{spec: {containers: [{name: a, args: [x]}]}}",
+         "{spec: {containers: [{name: a, args: [x]}]}}"},
+        {"{spec: {containers: [{name: a, x: {y: 1}}]}}", "{spec: {containers: [{name: a, x: 1}]}}",
+         "{spec: {containers: [{name: a, x: 1}]}}"},
+        {"{spec: {containers: [{name: a, x: 1}, {name: a, x: 2}]}}",
+         "{spec: {containers: [{name: a, x: 1}, {name: a, x: 2}]}}",
+         "{spec: {containers: [{name: a, x: 1}, {name: a, x: 2}]}}"},
+        /* what would be obeyed or taken away still is, though the target has it as well */
+        {"{spec: {containers: [{name: a, image: null}]}}",
+         "{spec: {containers: [{name: a, image: null}]}}", "{spec: {containers: [{name: a}]}}"},
+        {"{spec: {containers: [{name: a, x: {y: null}}]}}",
+         "{spec: {containers: [{name: a, x: {y: null}}]}}",
+         "{spec: {containers: [{name: a, x: {}}]}}"},
+        {"{spec: {containers: [{name: a, $patch: delete}]}}",
+         "{spec: {containers: [{name: a, $patch: delete}]}}", "{spec: {containers: []}}"},
+        {"{spec: {containers: [{name: a, x: {$retainKeys: [z], z: 1}}]}}",
+         "{spec: {containers: [{name: a, x: {$retainKeys: [z], z: 1}}]}}",
+         "{spec: {containers: [{name: a, x: {z: 1}}]}}"},
+        {"{spec: {containers: [{name: a, ports: [{containerPort: 80, name: null}]}]}}",
+         "{spec: {containers: [{name: a, ports: [{containerPort: 80, name: null}]}]}}",
+         "{spec: {containers: [{name: a, ports: [{containerPort: 80}]}]}}"},
+    };
+    static const struct {
+        const char *both, *error;
+    } REFUSED[] = {
+        {"{spec: {containers: [{image: x}]}}", "an item of containers has no 'name'"},
+        {"{spec: {containers: [{name: a, env: [{value: x}]}]}}", "an item of env has no 'name'"},
+        {"{spec: {containers: [1]}}", "an item of containers is no object"},
+    };
+    (void)state;
+    check_rows(ROWS, ARRAY_LEN(ROWS));
+    for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+        scoped_json_mut *doc = flow_mut(REFUSED[i].both);
+        scoped_json *patch = flow(REFUSED[i].both);
+        struct err err = {0};
+        int r = patch_strategic(&POD_TYPE, doc, yyjson_doc_get_root(patch), &err);
+        if (r != -EINVAL || !strstr(err.text, REFUSED[i].error))
+            fail_msg("row %zu: %d '%s'", i, r, err.text);
+    }
+}
+
 #define ORDER "$setElementOrder/containers: "
 
 static void test_orders_and_sets(void **state)
@@ -191,9 +249,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),
-        cmocka_unit_test(test_keyed_lists),
-        cmocka_unit_test(test_orders_and_sets),
+        cmocka_unit_test(test_members),        cmocka_unit_test(test_keyed_lists),
+        cmocka_unit_test(test_repeated_lists), cmocka_unit_test(test_orders_and_sets),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -355,6 +355,64 @@ STORY(what_stays_is_kept,
     {WRITE_PATCH, POD, "p", "{'spec':{'activeDeadlineSeconds':6}}", 422,
      .say = "lowered, not raised"})
 
+/* What a patch does not name is kept without being compared; what it names is not, whatever it says
+ * of it and by whichever door it comes. */
+STORY(what_a_patch_names_is_looked_at,
+    {WRITE_CREATE, POD, "", "{'metadata':{'name':'p'}," POD_SPEC "}", 0, "created"},
+    {WRITE_PATCH, POD, "p", "{'status':{'phase':'Running','podIP':'10.0.0.1'}}", 0,
+     "changed status.phase=Running", .sub = SUB_STATUS},
+    {WRITE_PATCH, POD, "p", "{" POD_META("1") ",'status':{'phase':'Failed'}}", 0,
+     "changed metadata.labels.l=1 status.phase=Running status.podIP=10.0.0.1"},
+    {WRITE_PATCH, POD, "p", "{" POD_META("1") "}", 0, "unchanged"},
+    {WRITE_PATCH, POD, "p", "{'spec':{'activeDeadlineSeconds':5},'status':{'podIP':null}}", 0,
+     "changed metadata.generation=1 spec.activeDeadlineSeconds! status.podIP! status.phase=Running",
+     .sub = SUB_STATUS},
+    {WRITE_PATCH, POD, "p", "{'status':null}", 0, "changed status!", .sub = SUB_STATUS},
+    {WRITE_PATCH, POD, "p", "{" POD_META("2") "}", 0, "changed metadata.labels.l=2 status!"},
+    {WRITE_PATCH, POD, "p", "{'spec':null}", 422, .say = "spec"})
+
+#define CONDITION(type, more) "{'type':'" type "','status':'True'" more "}"
+#define REPORT(message, second) \
+    "{'status':{'phase':'Running','message':'" message "','conditions':[" \
+    CONDITION("Initialized", "") "," second "],'podIPs':[{'ip':'10.0.0.1'}]}}"
+
+/* Of a status that is reported again only what is new in it is looked at; the rest is what it was. */
+STORY(parts_of_a_status_are_kept,
+    {WRITE_CREATE, POD, "", "{'metadata':{'name':'p','labels':{'l':'1'}}," POD_SPEC "}", 0, "created"},
+    {WRITE_PATCH, POD, "p", REPORT("1", CONDITION("Ready", "")), 0,
+     "changed status.message=1 metadata.generation=1", .sub = SUB_STATUS, .patch = PATCH_STRATEGIC},
+    {WRITE_PATCH, POD, "p", REPORT("1", CONDITION("Ready", "")), 0, "unchanged",
+     .sub = SUB_STATUS, .patch = PATCH_STRATEGIC},
+    {WRITE_PATCH, POD, "p", REPORT("2", CONDITION("Ready", "")), 0,
+     "changed status.message=2 metadata.labels.l=1 metadata.generation=1 "
+     "status.podIPs=[{\"ip\":\"10.0.0.1\"}]", .sub = SUB_STATUS, .patch = PATCH_STRATEGIC},
+    {WRITE_PATCH, POD, "p", REPORT("2", CONDITION("Ready", ",'reason':'r'")), 0,
+     "changed status.conditions=[{\"type\":\"Initialized\",\"status\":\"True\"},"
+     "{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"r\"}]",
+     .sub = SUB_STATUS, .patch = PATCH_STRATEGIC},
+    {WRITE_PATCH, POD, "p", REPORT("3", CONDITION("Ready", ",'raeson':'r'")), 400, .say = "raeson",
+     .sub = SUB_STATUS, .patch = PATCH_STRATEGIC, .validation = VALIDATE_STRICT},
+    {WRITE_PATCH, POD, "p", REPORT("3", "{'type':'Ready','status':'Maybe'}"), 422,
+     .say = "status.conditions[1].status", .sub = SUB_STATUS, .patch = PATCH_MERGE},
+    {WRITE_PATCH, POD, "p", REPORT("3", CONDITION("Ready", ",'odd':1")), 0, "changed", .say = "odd",
+     .sub = SUB_STATUS, .validation = VALIDATE_WARN},
+    /* an unknown field in a part that stays is told once more, and stays */
+    {WRITE_PATCH, POD, "p", REPORT("4", CONDITION("Ready", ",'odd':1")), 0, "changed status.message=4",
+     .say = "odd", .sub = SUB_STATUS, .patch = PATCH_STRATEGIC, .validation = VALIDATE_WARN},
+    {WRITE_PATCH, POD, "p", "{'status':{'podIPs':null}}", 0,
+     "changed status.podIPs! status.message=4", .say = "odd",
+     .sub = SUB_STATUS, .validation = VALIDATE_WARN},
+    {WRITE_UPDATE, POD, "p", "{'metadata':{'labels':{'l':'1'},'annotations':{'a':'1'}}," POD_SPEC "}", 0,
+     "changed metadata.labels.l=1 metadata.annotations.a=1 status.message=4"},
+    {WRITE_PATCH, POD, "p", "{'spec':{'activeDeadlineSeconds':9}}", 0,
+     "changed metadata.generation=2 metadata.labels.l=1 metadata.annotations.a=1 status.message=4"})
+
+/* A directive changes a member that no key of the patch is. */
+STORY(directives_of_a_patch_are_not_names,
+    {WRITE_CREATE, CM, "", "{'metadata':{'name':'a'},'extra':['x','y']}", 0, "created"},
+    {WRITE_PATCH, CM, "a", "{'$deleteFromPrimitiveList/extra':['x']}", 0, "changed extra=[\"y\"]",
+     .patch = PATCH_STRATEGIC})
+
 /* Deleting changes the status of a namespace; its version must be new all the same. */
 STORY(every_version_has_its_number,
     {WRITE_CREATE, NS, "", "{'metadata':{'name':'n'}}", 0, "created"},
@@ -575,6 +633,9 @@ int main(void)
         cmocka_unit_test(test_unknown_fields),
         cmocka_unit_test(test_unknown_fields_are_told_again),
         cmocka_unit_test(test_what_stays_is_kept),
+        cmocka_unit_test(test_what_a_patch_names_is_looked_at),
+        cmocka_unit_test(test_parts_of_a_status_are_kept),
+        cmocka_unit_test(test_directives_of_a_patch_are_not_names),
         cmocka_unit_test(test_every_version_has_its_number),
         cmocka_unit_test(test_finalizers),
         cmocka_unit_test(test_propagation),
