@@ -74,12 +74,11 @@ def faults(result):
 # ---- the sets ----
 
 
-def set_rows(kit, what, result, theirs="Kueue 54-80 %", bar=0.95):
+def set_rows(kit, what, result, theirs, *bar):
     usage, cpu = result["usage"], result["cpu_s"]
     kit.row(f"{what}: wall time", f"{result['seconds']:.1f} s, {result['evictions']:,} preempted",
             f"fsync {kit.fsync_us(kit.BUILD / 'bench'):.0f} us")
-    kit.row("  queue usage", f"{usage:.1%}", theirs, f">= {bar:.0%}" if bar else "-",
-            kit.verdict(usage, bar, False) if bar else "-")
+    kit.row("  queue usage", f"{usage:.1%}", theirs, *bar)
     kit.row("  CPU of all of the server", f"{cpu:.1f} s, {result['writes']:,} writes, "
                                           f"{cpu / result['admissions'] * 1e6:.0f} us an admission")
     kit.row("  peak RSS", kit.mb(result["peak_rss"]))
@@ -89,18 +88,20 @@ def set_rows(kit, what, result, theirs="Kueue 54-80 %", bar=0.95):
 
 def baseline(kit, folder):
     result = play(kit, folder, "baseline", None, *words_of("baseline"))
-    set_rows(kit, f"{result['workloads']:,} workloads of Kueue's baseline set", result)
+    usage, rate = f"{result['usage']:.1%}", f"{result['workloads'] / result['cpu_s']:,.0f}"
+    set_rows(kit, f"{result['workloads']:,} workloads of Kueue's baseline set", result, "Kueue 54-80 %",
+             *kit.bars.judge("usage", result["usage"] * 100, usage))
     ratio = KUEUE_CPU_S / result["cpu_s"]
-    kit.row("  workloads for each CPU second", f"{result['workloads'] / result['cpu_s']:,.0f}",
+    kit.row("  workloads for each CPU second", rate,
             f"Kueue, kube-apiserver, etcd {result['workloads'] / KUEUE_CPU_S:.0f}: {ratio:.0f} x",
-            ">= 100 x", kit.verdict(ratio, 100, False))
+            *kit.bars.judge("admissions", ratio, f"{ratio:.0f} x, {rate} of them"))
     kit.row("  time to admission, large / medium / small", f"{waits(result)} s", KUEUE_WAITS)
 
 
 def large_scale(kit, folder):
     result = play(kit, folder, "large-scale", None, *words_of("large-scale"))
     set_rows(kit, f"{result['workloads']:,} workloads of the large-scale set", result,
-             "published: 39 %, 1179 s", None)
+             "published: 39 %, 1179 s")
     kit.row("  time to admission, large / medium / small", f"{waits(result)} s",
             "published: 106 / 256 / 700 s")
 
@@ -120,8 +121,8 @@ def blocked(kit, folder):
     rate, result = blocked_rate(kit, folder, "blocked", 100)
     after = kit.fsync_us(folder)
     kit.row("blockAdmission, ready at once: admissions", f"{rate:,.0f}/s",
-            f"Kueue 10-18/s; fsync {before:.0f}-{after:.0f} us", ">= 1000/s",
-            kit.verdict(rate, 1000, False))
+            f"Kueue 10-18/s; fsync {before:.0f}-{after:.0f} us",
+            *kit.bars.judge("blocked", rate, f"{rate:,.0f}/s (fsync {before:.0f}-{after:.0f} us)"))
     kit.row("  CPU of all of the server", f"{result['cpu_s'] / result['admissions'] * 1e6:.0f} us each")
     if not MEMORY.is_dir():
         return
@@ -135,7 +136,7 @@ def blocked(kit, folder):
 
 def blocked_set(kit, folder):
     result = play(kit, folder, "blocked-baseline", {"blockAdmission": True}, *words_of("baseline"))
-    set_rows(kit, "the baseline set with blockAdmission", result, "Kueue 2-9 % of a tenth of it", None)
+    set_rows(kit, "the baseline set with blockAdmission", result, "Kueue 2-9 % of a tenth of it")
 
 
 MIX = ("--never", 10, "--slow", "50:200", "--flaps", "20:50")

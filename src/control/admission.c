@@ -28,7 +28,7 @@ struct crew *gang_find(const struct admission *admission, const char *key)
     return map_get(admission->gangs, key);
 }
 
-struct crew *gang_need(struct admission *admission, const char *ns, const char *name)
+static struct crew *gang_need(struct admission *admission, const char *ns, const char *name)
 {
     scoped_free char *key = mem_printf("%s/%s", ns, name);
     struct crew *gang = map_get(admission->gangs, key);
@@ -249,7 +249,7 @@ static void map_workload(struct control *control, const struct change *change)
         decide_forget(gang);
         admit_remove_workload(admission->engine, gang->key, control_now(control));
     } else if (gang->decided.len == 0) {
-        feed_workload(control, workload);
+        feed_workload(control, gang, workload);
     }
     control_add(control, gang->key);
     control_add(control, GANG_STEP);
@@ -262,6 +262,11 @@ struct refeed {
     struct cache *cache;
 };
 
+struct in_queue {
+    struct control *control;
+    const char *queue;
+};
+
 static bool refeed_one(void *arg, const char *key, void *value)
 {
     struct refeed *refeed = arg;
@@ -269,7 +274,7 @@ static bool refeed_one(void *arg, const char *key, void *value)
     (void)key;
     const struct obj *workload = cache_get(refeed->cache, &KIND_WORKLOAD, gang->ns, gang->name);
     if (workload != NULL && gang->decided.len == 0)
-        feed_workload(refeed->control, workload);
+        feed_workload(refeed->control, gang, workload);
     return true;
 }
 
@@ -305,6 +310,19 @@ static bool is_only_status(const struct change *change)
            change->old->meta.deleted == change->obj->meta.deleted;
 }
 
+/* Those who have quota in the queue: what they are asked for may be otherwise now. */
+static bool look_if_in(void *arg, const char *key, void *value)
+{
+    struct in_queue *in = arg;
+    const struct crew *gang = value;
+    struct cache *cache = control_world(in->control)->cache;
+    const struct obj *workload = cache_get(cache, &KIND_WORKLOAD, gang->ns, gang->name);
+    if (workload != NULL &&
+        str_eq(json_str_at(workload->root, "status.admission.clusterQueue"), in->queue))
+        control_add(in->control, key);
+    return true;
+}
+
 static void map_queue(struct control *control, const struct change *change)
 {
     struct admission *admission = control_state(control);
@@ -315,6 +333,9 @@ static void map_queue(struct control *control, const struct change *change)
         admit_remove_queue(admission->engine, name, control_now(control));
     else
         feed_queue(control, change->obj);
+    struct in_queue in = {control, name};
+    if (checks_of_queue(change->obj) || (change->old != NULL && checks_of_queue(change->old)))
+        (void)map_each(admission->gangs, look_if_in, &in);
     refeed_locals(control, NULL, name);
     queue_add(control, GANG_CLUSTER_QUEUE, name);
 }
@@ -343,6 +364,20 @@ static void map_cohort(struct control *control, const struct change *change)
         feed_cohort(control, change->obj);
 }
 
+/* Queues are used when the checks that they name are there. */
+static void map_check(struct control *control, const struct change *change)
+{
+    struct cache *cache = control_world(control)->cache;
+    (void)change;
+    struct obj *queue = cache_first(cache, &KIND_CLUSTERQUEUE, NULL);
+    for (; queue != NULL; queue = cache_after(cache, &KIND_CLUSTERQUEUE, NULL, queue)) {
+        if (!checks_of_queue(queue))
+            continue;
+        feed_queue(control, queue);
+        queue_add(control, GANG_CLUSTER_QUEUE, queue->meta.name);
+    }
+}
+
 static void map_namespace(struct control *control, const struct change *change)
 {
     if (change->type != CHANGE_DELETED)
@@ -354,11 +389,9 @@ static void gang_map(struct control *control, const struct change *change)
     static const struct {
         const struct kind *kind;
         void (*map)(struct control *control, const struct change *change);
-    } QUEUES[] = {{&KIND_RESOURCEFLAVOR, map_flavor},
-                  {&KIND_CLUSTERQUEUE, map_queue},
-                  {&KIND_LOCALQUEUE, map_local},
-                  {&KIND_COHORT, map_cohort},
-                  {&KIND_NAMESPACE, map_namespace}};
+    } QUEUES[] = {{&KIND_RESOURCEFLAVOR, map_flavor}, {&KIND_CLUSTERQUEUE, map_queue},
+                  {&KIND_LOCALQUEUE, map_local},      {&KIND_COHORT, map_cohort},
+                  {&KIND_ADMISSIONCHECK, map_check},  {&KIND_NAMESPACE, map_namespace}};
     const struct kind *kind = change->obj->kind;
     if (kind == &KIND_POD)
         map_pod(control, change);
@@ -385,10 +418,8 @@ static void step(struct control *control)
     admit_step(admission->engine, control_now(control), &decisions);
     for (size_t i = 0; i < decisions.len; i++) {
         struct crew *gang = gang_find(admission, decisions.items[i].key);
-        if (gang == NULL)
-            continue;
-        decide_keep(gang, &decisions.items[i]);
-        control_add(control, gang->key);
+        if (gang != NULL)
+            decide_keep(control, gang, &decisions.items[i]);
     }
     queue_add_changed(control);
     time_ms due = admit_deadline(admission->engine);
@@ -456,6 +487,7 @@ static void gang_begin(struct control *control)
     admission->gangs = map_new();
     admission->by_uid = map_new();
     admission->queues = map_new();
+    arena_init(&admission->arena);
 }
 
 static bool free_one(void *arg, const char *key, void *value)
@@ -475,6 +507,7 @@ static void gang_end(struct control *control)
     meter_done(admission);
     tell_done(admission);
     admit_free(admission->engine);
+    arena_done(&admission->arena);
     mem_free(admission);
     control_set_state(control, NULL);
 }

@@ -10,6 +10,7 @@
  *   admission_feed.c    what the objects say, told to the engine (core/admit);
  *   admission_flavor.c  which flavors suit a pod set, and what they add to its pods;
  *   admission_decide.c  decisions of the engine, written as the status of Workloads;
+ *   admission_checks.c  what others have to agree to;
  *   admission_draft.c   a status under way: conditions, then one write;
  *   admission_look.c    one look at a gang: its owner is started, stopped, watched;
  *   admission_job.c, admission_jobset.c, admission_pods.c   the owners;
@@ -31,6 +32,7 @@
 #define GANG_PAST_PATH "status." GANG_PAST
 #define GANG_STATUS_PAUSE_MS 500 /* status of queues is written at most so often, all at once */
 #define GANG_TELL_PAUSE_MS 100   /* Events of so long are written together */
+#define GANG_WAIT_PAUSE_MS 100   /* who waits for less is not told that he waits */
 #define GANG_PATIENCE_MS 30000   /* beyond its grace period, for a pod to go by itself */
 #define GANG_GRACE_S 30          /* of pods that do not say */
 
@@ -71,8 +73,10 @@ struct crew {
     struct map *members;         /* OWNER_PODS: name of a pod to itself */
     struct map *parts;           /* OWNER_JOBSET: UID of a Job of it to the gang */
     VEC(struct decided *) decided;
-    bool is_group;   /* of pods, more than one */
-    bool is_leaving; /* evicted or deleted: its pods are looked at one by one */
+    struct decided *wait; /* that it waits, to be written if it still does; or NULL */
+    time_ms wait_at;      /* when */
+    bool is_group;        /* of pods, more than one */
+    bool is_leaving;      /* evicted or deleted: its pods are looked at one by one */
     /* For metrics; what was before this process began is not counted. */
     bool is_live;      /* seen before it ended */
     bool awaits_ready; /* seen admitted and not ready yet */
@@ -111,11 +115,13 @@ struct admission { /* the controller's state */
     struct map *queues;         /* name of a ClusterQueue to struct queue_past */
     struct map *meters[METERS]; /* labels to a series; NULL: none yet */
     VEC(struct saying) sayings;
+    struct arena arena; /* for what the engine is told of one Workload */
 };
 
 struct gang_draft { /* a status under way */
     yyjson_mut_doc *doc;
-    yyjson_mut_val *root, *status;
+    yyjson_mut_val *status;
+    int64_t generation; /* of the Workload */
     time_ms now;
     bool is_changed;
 };
@@ -134,17 +140,25 @@ struct gang_look {
 
 /* ---- admission.c ---- */
 struct crew *gang_find(const struct admission *admission, const char *key);
-struct crew *gang_need(struct admission *admission, const char *ns, const char *name);
 const struct configuration *gang_configuration(struct control *control);
 bool gang_waits_for_ready(struct control *control);
 
 /* ---- admission_feed.c ---- */
 void gang_settings(struct control *control, struct admit_settings *ret);
-void feed_workload(struct control *control, const struct obj *workload);
+void feed_workload(struct control *control, const struct crew *gang, const struct obj *workload);
 void feed_queue(struct control *control, const struct obj *queue);
 void feed_cohort(struct control *control, const struct obj *cohort);
 void feed_local(struct control *control, const struct obj *local);
-bool feed_has_checks(const struct obj *queue); /* names admission checks, which nobody makes */
+
+/* ---- admission_checks.c ---- */
+bool checks_of_queue(const struct obj *queue); /* whether it names any */
+const struct admit_check *checks_asked(struct arena *arena, struct cache *cache,
+                                       const struct obj *queue, size_t *ret_n);
+const struct admit_answered *checks_answered(struct arena *arena, const struct obj *workload,
+                                             size_t *ret_n);
+/* Of one with quota: an item for each check that is asked for, and no other. */
+void checks_sync(struct gang_look *look, struct gang_draft *draft);
+void checks_reset(struct gang_draft *draft); /* quota is lost: all have to be asked again */
 
 /* ---- admission_flavor.c ---- */
 /* What one pod of the template needs; names live in the template. */
@@ -179,7 +193,7 @@ bool condition_is(const struct obj *obj, const char *type, const char *status);
 time_ms condition_time(const struct obj *obj, const char *type); /* 0: none */
 
 /* ---- admission_decide.c ---- */
-void decide_keep(struct crew *gang, const struct admit_decision *decision);
+void decide_keep(struct control *control, struct crew *gang, const struct admit_decision *decision);
 void decide_forget(struct crew *gang);
 /* Works off what was decided. True: this look is over, a write is under way. */
 bool decide_settle(struct gang_look *look);

@@ -40,7 +40,7 @@ static const struct admit_failed *copy_failed(struct arena *arena,
     return to;
 }
 
-void decide_keep(struct crew *gang, const struct admit_decision *decision)
+static struct decided *decided_new(const struct admit_decision *decision)
 {
     struct decided *decided = mem_zalloc(sizeof(*decided));
     struct arena *arena = &decided->arena;
@@ -57,7 +57,71 @@ void decide_keep(struct crew *gang, const struct admit_decision *decision)
     what->preemptor_uid = copy(arena, decision->preemptor_uid);
     what->assigned = copy_assigned(arena, decision);
     what->failed = copy_failed(arena, decision);
-    vec_push(&gang->decided, decided);
+    return decided;
+}
+
+static void decided_free(struct decided *decided)
+{
+    if (decided == NULL)
+        return;
+    arena_done(&decided->arena);
+    mem_free(decided);
+}
+
+/* ---- that it waits ---- */
+
+/* In a queue that moves the first is let in a moment after it became the first. That it waits is
+ * therefore written a little later, if it still does: most never need that write. Nothing depends
+ * on it: the engine has the gang in its queue all the same, and hears of its changes. */
+static void wait_keep(struct control *control, struct crew *gang,
+                      const struct admit_decision *decision)
+{
+    if (gang->wait == NULL) {
+        gang->wait_at = control_now(control) + GANG_WAIT_PAUSE_MS;
+        control_add_at(control, gang->key, gang->wait_at);
+    }
+    decided_free(gang->wait);
+    gang->wait = decided_new(decision);
+}
+
+static void wait_drop(struct crew *gang)
+{
+    decided_free(take_ptr(gang->wait));
+}
+
+static void wait_write(struct crew *gang)
+{
+    if (gang->wait != NULL)
+        vec_push(&gang->decided, take_ptr(gang->wait));
+}
+
+static void wait_look(struct gang_look *look)
+{
+    struct crew *gang = look->gang;
+    if (gang->wait == NULL)
+        return;
+    if (condition_is(look->workload, "Finished", "True"))
+        wait_drop(gang);
+    else if (look->now >= gang->wait_at)
+        wait_write(gang);
+    else /* this look may have come in place of the one that was asked for */
+        control_add_at(look->control, gang->key, gang->wait_at);
+}
+
+/* ---- what is not written yet ---- */
+
+/* An admission says more than that it waited; before anything else that is written first. */
+void decide_keep(struct control *control, struct crew *gang, const struct admit_decision *decision)
+{
+    if (decision->type == DECIDED_WAIT) {
+        wait_keep(control, gang, decision);
+        return;
+    }
+    if (decision->type == DECIDED_ADMIT)
+        wait_drop(gang);
+    wait_write(gang);
+    vec_push(&gang->decided, decided_new(decision));
+    control_add(control, gang->key);
 }
 
 static void drop_first(struct crew *gang)
@@ -66,14 +130,14 @@ static void drop_first(struct crew *gang)
     gang->decided.len--;
     memmove(gang->decided.items, gang->decided.items + 1,
             gang->decided.len * sizeof(*gang->decided.items));
-    arena_done(&first->arena);
-    mem_free(first);
+    decided_free(first);
 }
 
 void decide_forget(struct crew *gang)
 {
     while (gang->decided.len > 0)
         drop_first(gang);
+    wait_drop(gang);
 }
 
 /* ---- writing ---- */
@@ -117,6 +181,14 @@ static void put_past(struct gang_draft *draft, const char *type)
     gang_draft_condition(draft, type, "False", "QuotaReserved", message);
 }
 
+static void put_pass(struct gang_look *look, struct gang_draft *draft)
+{
+    gang_draft_condition(draft, "Admitted", "True", "Admitted", "The workload is admitted");
+    if (gang_waits_for_ready(look->control) && look->ops != NULL)
+        gang_draft_condition(draft, "PodsReady", "False", "WaitForStart",
+                             "Not all pods are ready or succeeded");
+}
+
 static void put_admit(struct gang_look *look, struct gang_draft *draft,
                       const struct admit_decision *what)
 {
@@ -126,10 +198,9 @@ static void put_admit(struct gang_look *look, struct gang_draft *draft,
     put_past(draft, "Preempted");
     put_admission(draft, what);
     gang_draft_put(draft, "resourceRequests", NULL);
-    gang_draft_condition(draft, "Admitted", "True", "Admitted", "The workload is admitted");
-    if (gang_waits_for_ready(look->control) && look->ops != NULL)
-        gang_draft_condition(draft, "PodsReady", "False", "WaitForStart",
-                             "Not all pods are ready or succeeded");
+    checks_sync(look, draft);
+    if (!what->asks_others)
+        put_pass(look, draft);
 }
 
 static void count_eviction(struct gang_draft *draft, const char *reason, const char *cause)
@@ -161,7 +232,8 @@ static void put_requeue(struct gang_draft *draft, const struct admit_decision *w
 {
     yyjson_mut_doc *doc = draft->doc;
     yyjson_mut_val *state = yyjson_mut_obj(doc);
-    json_mut_put(doc, state, "count", yyjson_mut_sint(doc, what->requeue_count));
+    if (what->requeue_count > 0)
+        json_mut_put(doc, state, "count", yyjson_mut_sint(doc, what->requeue_count));
     if (what->requeue_at != 0)
         gang_draft_time(draft, state, "requeueAt", what->requeue_at);
     if (what->first_evicted_at != 0)
@@ -198,8 +270,10 @@ static void put_evict(struct gang_draft *draft, const struct admit_decision *wha
         gang_draft_put(draft, GANG_PAST, NULL);
     if (limit != NULL || what->reason == EVICTED_INACTIVE)
         gang_draft_put(draft, "requeueState", NULL);
-    else if (what->reason == EVICTED_READY_TIMEOUT)
+    else if (what->reason == EVICTED_READY_TIMEOUT ||
+             (what->reason == EVICTED_CHECK && what->requeue_at != 0))
         put_requeue(draft, what);
+    checks_reset(draft);
     draft->is_changed = true;
 }
 
@@ -223,6 +297,7 @@ void decide_release(struct gang_look *look, struct gang_draft *draft)
                          inactive ? "Deactivated" : "PendingEvaluation", message);
     gang_draft_put(draft, "admission", NULL);
     gang_draft_put(draft, "reclaimablePods", NULL);
+    checks_reset(draft);
     if (str_eq(gang_draft_condition_text(draft, "Admitted", "status"), "True")) {
         gang_draft_condition(draft, "Admitted", "False", "NoReservation",
                              "The workload has no reservation");
@@ -262,6 +337,9 @@ static void put_decision(struct gang_look *look, struct gang_draft *draft,
     case DECIDED_ADMIT:
         put_admit(look, draft, what);
         return;
+    case DECIDED_PASS:
+        put_pass(look, draft);
+        return;
     case DECIDED_EVICT:
     case DECIDED_DEACTIVATE:
         put_evict(draft, what);
@@ -298,6 +376,8 @@ static bool is_shown(const struct obj *workload, const struct admit_decision *wh
     switch (what->type) {
     case DECIDED_ADMIT:
         return says(workload, "QuotaReserved", "True", NULL);
+    case DECIDED_PASS:
+        return says(workload, "Admitted", "True", NULL);
     case DECIDED_EVICT:
     case DECIDED_DEACTIVATE:
         return says(workload, "Evicted", "True", NULL);
@@ -324,7 +404,7 @@ static void confirm(struct gang_look *look)
     }
     if (gang->decided.len > 0)
         return;
-    feed_workload(look->control, look->workload);
+    feed_workload(look->control, gang, look->workload);
     control_add(look->control, GANG_STEP);
 }
 
@@ -334,11 +414,13 @@ bool decide_settle(struct gang_look *look)
     if (gang->decided.len > 0 && gang->decided.items[0]->is_sent)
         confirm(look);
     if (gang->decided.len == 0)
+        wait_look(look);
+    if (gang->decided.len == 0)
         return false;
     struct decided *next = gang->decided.items[0];
     if (!str_eq(next->what.uid, look->workload->meta.uid)) {
         decide_forget(gang); /* about one of the same name that is gone */
-        feed_workload(look->control, look->workload);
+        feed_workload(look->control, gang, look->workload);
         return false;
     }
     struct gang_draft draft = gang_draft_begin(look);

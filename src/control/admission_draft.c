@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The status of a Workload under way. One write has all that changed, and fails when anybody else
- * has written the Workload since: what was decided depends on what was read. */
+/* The status of a Workload under way, and nothing else of it: the rest is not this write's to
+ * change, and would be copied for nothing. One write has all that changed, and fails when anybody
+ * else has written the Workload since: what was decided depends on what was read. */
 #include "base/quantity.h"
 #include "control/admission.h"
 #include "model/cell.h"
 
 struct gang_draft gang_draft_begin(const struct gang_look *look)
 {
-    struct gang_draft draft = {.doc = obj_edit(look->workload), .now = look->now};
-    draft.root = yyjson_mut_doc_get_root(draft.doc);
-    draft.status = yyjson_mut_obj_get(draft.root, "status");
-    if (!yyjson_mut_is_obj(draft.status)) {
-        draft.status = yyjson_mut_obj(draft.doc);
-        json_mut_put(draft.doc, draft.root, "status", draft.status);
-    }
-    return draft;
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(&JSON_ALC);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    yyjson_val *before = yyjson_obj_get(look->workload->root, "status");
+    yyjson_mut_val *status =
+        yyjson_is_obj(before) ? yyjson_val_mut_copy(doc, before) : yyjson_mut_obj(doc);
+    yyjson_mut_doc_set_root(doc, root);
+    json_mut_put(doc, root, "status", status);
+    return (struct gang_draft){.doc = doc,
+                               .status = status,
+                               .generation = look->workload->meta.generation,
+                               .now = look->now};
 }
 
 void gang_draft_end(struct gang_draft *draft)
@@ -87,9 +91,8 @@ void gang_draft_condition(struct gang_draft *draft, const char *type, const char
         gang_draft_time(draft, condition, "lastTransitionTime", draft->now);
     put_text(draft, condition, "reason", reason);
     put_text(draft, condition, "message", message);
-    int64_t generation = json_mut_int_at(draft->root, "metadata.generation", 1);
     json_mut_put(draft->doc, condition, "observedGeneration",
-                 yyjson_mut_sint(draft->doc, generation));
+                 yyjson_mut_sint(draft->doc, draft->generation));
     draft->is_changed = true;
 }
 
@@ -146,11 +149,12 @@ void gang_draft_amount(struct gang_draft *draft, yyjson_mut_val *obj, const char
 
 yyjson_val *condition_of(const struct obj *obj, const char *type)
 {
-    size_t i, n;
+    yyjson_val *list = yyjson_obj_get(yyjson_obj_get(obj->root, "status"), "conditions");
+    size_t i, n, len = strlen(type);
     yyjson_val *item;
-    yyjson_arr_foreach(json_at(obj->root, "status.conditions"), i, n, item)
+    yyjson_arr_foreach(list, i, n, item)
     {
-        if (str_eq(json_str_at(item, "type"), type))
+        if (yyjson_equals_strn(yyjson_obj_get(item, "type"), type, len))
             return item;
     }
     return NULL;
@@ -158,7 +162,7 @@ yyjson_val *condition_of(const struct obj *obj, const char *type)
 
 bool condition_is(const struct obj *obj, const char *type, const char *status)
 {
-    return str_eq(json_str_at(condition_of(obj, type), "status"), status);
+    return yyjson_equals_str(yyjson_obj_get(condition_of(obj, type), "status"), status);
 }
 
 time_ms condition_time(const struct obj *obj, const char *type)

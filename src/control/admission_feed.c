@@ -135,12 +135,6 @@ static struct admit_preemption preemption_of(yyjson_val *spec)
         .threshold = json_int_at(borrow, "maxPriorityThreshold", 0)};
 }
 
-bool feed_has_checks(const struct obj *queue)
-{
-    return yyjson_arr_size(json_at(queue->root, "spec.admissionChecksStrategy.admissionChecks")) >
-           0;
-}
-
 void feed_queue(struct control *control, const struct obj *queue)
 {
     yyjson_val *spec = yyjson_obj_get(queue->root, "spec");
@@ -159,9 +153,8 @@ void feed_queue(struct control *control, const struct obj *queue)
         .preempt_tries_next = !str_eq(json_str_at(fungible, "whenCanPreempt"), "MayStopSearch"),
         .prefers_preemption =
             str_eq(json_str_at(fungible, "preference"), "PreemptionOverBorrowing")};
-    if (feed_has_checks(queue) && put.stop == STOP_NONE)
-        put.stop = STOP_HOLD;
     put.groups = groups_of(&arena, spec, &put.n_groups);
+    put.checks = checks_asked(&arena, control_world(control)->cache, queue, &put.n_checks);
     if (admit_put_queue(engine_of(control), &put, control_now(control), &err) < 0)
         control_event(control, queue, "Warning", "Refused", "%s", err.text);
     arena_done(&arena);
@@ -235,7 +228,7 @@ static bool covers_pods(struct cache *cache, const struct obj *workload)
 }
 
 struct feed {
-    struct arena arena;
+    struct arena *arena;
     struct cache *cache;
     const struct obj *workload;
     struct admit_workload put;
@@ -244,10 +237,10 @@ struct feed {
 static void add_unfit(struct feed *feed, yyjson_val *template, struct admit_pod_set *set)
 {
     size_t cap = cache_count(feed->cache, &KIND_RESOURCEFLAVOR);
-    struct admit_unfit *unfit = arena_alloc(&feed->arena, (cap + 1) * sizeof(*unfit));
+    struct admit_unfit *unfit = arena_alloc(feed->arena, (cap + 1) * sizeof(*unfit));
     struct obj *flavor = cache_first(feed->cache, &KIND_RESOURCEFLAVOR, NULL);
     for (; flavor != NULL; flavor = cache_after(feed->cache, &KIND_RESOURCEFLAVOR, NULL, flavor)) {
-        const char *why = flavor_problem(&feed->arena, flavor, template);
+        const char *why = flavor_problem(feed->arena, flavor, template);
         if (why != NULL)
             unfit[set->n_unfit++] = (struct admit_unfit){flavor->meta.name, why};
     }
@@ -260,7 +253,7 @@ static void add_needs(struct feed *feed, yyjson_val *template, struct admit_pod_
     flavor_needs(template, &needs);
     if (covers_pods(feed->cache, feed->workload))
         vec_push(&needs, ((struct admit_need){"pods", 1000}));
-    struct admit_need *copy = arena_alloc(&feed->arena, (needs.len + 1) * sizeof(*copy));
+    struct admit_need *copy = arena_alloc(feed->arena, (needs.len + 1) * sizeof(*copy));
     if (needs.len > 0)
         memcpy(copy, needs.items, needs.len * sizeof(*copy));
     set->needs = copy;
@@ -272,7 +265,7 @@ static void add_pod_sets(struct feed *feed)
 {
     yyjson_val *list = json_at(feed->workload->root, "spec.podSets");
     struct admit_pod_set *sets =
-        arena_alloc(&feed->arena, (yyjson_arr_size(list) + 1) * sizeof(*sets));
+        arena_alloc(feed->arena, (yyjson_arr_size(list) + 1) * sizeof(*sets));
     size_t i, n;
     yyjson_val *set;
     yyjson_arr_foreach(list, i, n, set)
@@ -307,7 +300,7 @@ static const struct admit_pick *picks_of(struct feed *feed, yyjson_val *assignme
     yyjson_val *usage = yyjson_obj_get(assignment, "resourceUsage");
     size_t i, n, k = 0;
     struct admit_pick *picks =
-        arena_alloc(&feed->arena, (yyjson_obj_size(usage) + 1) * sizeof(*picks));
+        arena_alloc(feed->arena, (yyjson_obj_size(usage) + 1) * sizeof(*picks));
     yyjson_val *key, *val;
     yyjson_obj_foreach(usage, i, n, key, val)
     {
@@ -344,7 +337,7 @@ static void add_admission(struct feed *feed)
     if (!condition_is(feed->workload, "QuotaReserved", "True") || admission == NULL)
         return;
     struct admit_assigned *assigned =
-        arena_alloc(&feed->arena, (yyjson_arr_size(list) + 1) * sizeof(*assigned));
+        arena_alloc(feed->arena, (yyjson_arr_size(list) + 1) * sizeof(*assigned));
     size_t i, n;
     yyjson_val *item;
     yyjson_arr_foreach(list, i, n, item)
@@ -374,7 +367,7 @@ static void add_requeue(struct feed *feed)
     yyjson_val *pauses = json_at(workload->root, "status.flavorPauses");
     struct admit_workload *put = &feed->put;
     struct admit_failed *failed =
-        arena_alloc(&feed->arena, (yyjson_arr_size(pauses) + 1) * sizeof(*failed));
+        arena_alloc(feed->arena, (yyjson_arr_size(pauses) + 1) * sizeof(*failed));
     size_t i, n;
     yyjson_val *item;
     yyjson_arr_foreach(pauses, i, n, item)
@@ -397,18 +390,20 @@ static void add_requeue(struct feed *feed)
         put->held_by = admit_evicted_of(json_str_at(condition_of(workload, "Requeued"), "reason"));
 }
 
-void feed_workload(struct control *control, const struct obj *workload)
+void feed_workload(struct control *control, const struct crew *gang, const struct obj *workload)
 {
-    struct feed feed = {.cache = control_world(control)->cache, .workload = workload};
+    struct admission *admission = control_state(control);
+    struct feed feed = {
+        .arena = &admission->arena, .cache = control_world(control)->cache, .workload = workload};
     struct err err = {0};
     yyjson_val *spec = yyjson_obj_get(workload->root, "spec");
     yyjson_val *ready = condition_of(workload, "PodsReady");
-    arena_init(&feed.arena);
+    arena_reset(feed.arena);
     const char *queue = json_str_at(spec, "queueName");
     feed.put = (struct admit_workload){
-        .key = arena_printf(&feed.arena, "%s/%s", obj_namespace(workload), workload->meta.name),
+        .key = gang->key,
         .uid = workload->meta.uid,
-        .local = arena_printf(&feed.arena, "%s/%s", obj_namespace(workload), queue ? queue : ""),
+        .local = arena_printf(feed.arena, "%s/%s", obj_namespace(workload), queue ? queue : ""),
         .priority = json_int_at(spec, "priority", 0),
         .created = workload->meta.created,
         .max_run_ms = json_int_at(spec, "maximumExecutionTimeSeconds", 0) * 1000,
@@ -424,7 +419,7 @@ void feed_workload(struct control *control, const struct obj *workload)
     add_pod_sets(&feed);
     add_admission(&feed);
     add_requeue(&feed);
-    if (admit_put_workload(engine_of(control), &feed.put, control_now(control), &err) < 0)
+    feed.put.answers = checks_answered(feed.arena, workload, &feed.put.n_answers);
+    if (admit_put_workload(admission->engine, &feed.put, control_now(control), &err) < 0)
         control_event(control, workload, "Warning", "Refused", "%s", err.text);
-    arena_done(&feed.arena);
 }

@@ -400,7 +400,11 @@ static void progress(struct gang_look *look)
         return;
     }
     gang->is_leaving = false;
+    if (!has_owner(look) && !is_switched_off(workload))
+        return; /* whoever made it says what becomes of it */
     struct gang_draft draft = gang_draft_begin(look);
+    if (has_quota(workload))
+        checks_sync(look, &draft);
     if (is_switched_off(workload))
         gang_draft_drop_condition(&draft, "DeactivationTarget");
     if (has_owner(look) && !follow_owner(look)) {

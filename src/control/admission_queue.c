@@ -95,13 +95,13 @@ static void put_active(struct control *control, struct page *page, const struct 
 
 static struct page page_begin(const struct obj *queue, const struct admit_counts *counts)
 {
-    struct page page = {.doc = obj_edit(queue), .counts = counts};
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(page.doc);
-    page.status = yyjson_mut_obj_get(root, "status");
-    if (!yyjson_mut_is_obj(page.status)) {
-        page.status = yyjson_mut_obj(page.doc);
-        json_mut_put(page.doc, root, "status", page.status);
-    }
+    struct page page = {.doc = yyjson_mut_doc_new(&JSON_ALC), .counts = counts};
+    yyjson_mut_val *root = yyjson_mut_obj(page.doc);
+    yyjson_val *before = yyjson_obj_get(queue->root, "status");
+    page.status =
+        yyjson_is_obj(before) ? yyjson_val_mut_copy(page.doc, before) : yyjson_mut_obj(page.doc);
+    yyjson_mut_doc_set_root(page.doc, root);
+    json_mut_put(page.doc, root, "status", page.status);
     return page;
 }
 
@@ -152,9 +152,6 @@ void queue_write_cluster(struct control *control, const char *name)
     struct activity is = {counts.inactive == NULL, "Ready", "Can admit new workloads"};
     if (counts.inactive != NULL)
         is = (struct activity){false, counts.inactive, counts.inactive_message};
-    if (feed_has_checks(queue))
-        is = (struct activity){false, "AdmissionCheckNotFound",
-                               "Can't admit new workloads: there are no AdmissionChecks here"};
     put_active(control, &page, queue, is);
     page_send(control, &page, queue);
 }

@@ -186,6 +186,13 @@ void tell_decision(struct gang_look *look, const struct admit_decision *what)
 {
     switch (what->type) {
     case DECIDED_ADMIT:
+        if (what->asks_others)
+            tell_event(look, look->workload, "Normal", "QuotaReserved",
+                       "%s; it waits for its admission checks", what->message);
+        else
+            tell_admitted(look, what);
+        return;
+    case DECIDED_PASS:
         tell_admitted(look, what);
         return;
     case DECIDED_EVICT:
@@ -205,38 +212,53 @@ void tell_decision(struct gang_look *look, const struct admit_decision *what)
 
 /* ---- progress ---- */
 
+static bool has_got_ready(const struct gang_look *look)
+{
+    yyjson_val *ready = condition_of(look->workload, "PodsReady");
+    return look->gang->awaits_ready && str_eq(json_str_at(ready, "status"), "True") &&
+           str_eq(json_str_at(ready, "reason"), "Started");
+}
+
 static void tell_ready(struct gang_look *look, const char *labels)
 {
     const struct obj *workload = look->workload;
-    const char *reason = json_str_at(condition_of(workload, "PodsReady"), "reason");
-    bool is_ready = condition_is(workload, "PodsReady", "True");
-    if (look->gang->awaits_ready && is_ready && str_eq(reason, "Started")) {
-        time_ms at = condition_time(workload, "PodsReady");
-        meter_time(look->admission, METER_READY_WAIT, labels, at - queued_since(workload));
-        meter_time(look->admission, METER_UNTIL_READY, labels,
-                   at - condition_time(workload, "Admitted"));
-    }
-    look->gang->awaits_ready = condition_is(workload, "Admitted", "True") && !is_ready;
+    time_ms at = condition_time(workload, "PodsReady");
+    meter_time(look->admission, METER_READY_WAIT, labels, at - queued_since(workload));
+    meter_time(look->admission, METER_UNTIL_READY, labels,
+               at - condition_time(workload, "Admitted"));
+}
+
+/* Labels are made when there is something to count: most looks find nothing new. */
+static void count_progress(struct gang_look *look, bool has_ended)
+{
+    const char *queue = queue_of(look->cache, look->workload);
+    if (queue == NULL)
+        return;
+    scoped_free char *labels = mem_printf("cluster_queue=\"%s\"", queue);
+    if (has_got_ready(look))
+        tell_ready(look, labels);
+    tell_left(look, queue);
+    if (has_ended)
+        meter_count(look->admission, METER_FINISHED, labels);
 }
 
 void tell_progress(struct gang_look *look)
 {
-    const char *queue = queue_of(look->cache, look->workload);
-    bool is_over = condition_is(look->workload, "Finished", "True");
-    if (queue != NULL) {
-        scoped_free char *labels = mem_printf("cluster_queue=\"%s\"", queue);
-        tell_ready(look, labels);
-        tell_left(look, queue);
-        if (look->gang->is_live && is_over)
-            meter_count(look->admission, METER_FINISHED, labels);
-    }
-    if (look->gang->is_live && is_over && look->ops != NULL) { /* else its maker has said it */
-        yyjson_val *end = condition_of(look->workload, "Finished");
+    const struct obj *workload = look->workload;
+    struct crew *gang = look->gang;
+    bool is_over = condition_is(workload, "Finished", "True");
+    bool has_ended = gang->is_live && is_over;
+    if (has_ended || gang->is_leaving || has_got_ready(look))
+        count_progress(look, has_ended);
+    gang->awaits_ready =
+        condition_is(workload, "Admitted", "True") && !condition_is(workload, "PodsReady", "True");
+    if (has_ended && look->ops != NULL) { /* else its maker has said it */
+        yyjson_val *end = condition_of(workload, "Finished");
         bool is_bad = str_eq(json_str_at(end, "reason"), "Failed");
-        tell_event(look, look->workload, is_bad ? "Warning" : "Normal", "Finished", "%s",
+        tell_event(look, workload, is_bad ? "Warning" : "Normal", "Finished", "%s",
                    text_or_none(json_str_at(end, "message")));
     }
-    look->gang->is_live = !is_over;
+    gang->is_live = !is_over;
 }
 
 /* ---- why ---- */

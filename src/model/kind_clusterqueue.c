@@ -83,8 +83,7 @@ static const struct type TYPE_CHECKS = {
     {"preemption", F_OBJECT, ONE, .of = &TYPE_PREEMPTION, .fallback = "{}",                        \
      .doc = "Who makes room for whom."},                                                           \
     {"admissionChecksStrategy", F_OBJECT, ONE, .of = &TYPE_CHECKS,                                 \
-     .doc = "Checks by others. There are no AdmissionChecks here: a queue that names one is not "    \
-            "active."},                                                                            \
+     .doc = "Checks by others: who has quota waits until each of them is Ready."},                 \
     {"stopPolicy", F_STRING, ONE, .fallback = "\"None\"",                                          \
      .values = VALUES("None", "Hold", "HoldAndDrain"),                                             \
      .doc = "Hold admits nothing new, HoldAndDrain evicts what was admitted too."},                \

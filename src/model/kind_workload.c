@@ -110,6 +110,21 @@ static const struct field REQUEST_FIELDS[] = {
 static const struct type TYPE_REQUEST = {
     KUEUE_V1BETA2("PodSetRequest"), "What a pod set that waits asks for.", REQUEST_FIELDS};
 
+static const struct field CHECK_STATE_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED, .doc = "The AdmissionCheck."},
+    {"state", F_STRING, ONE, REQUIRED, .values = VALUES("Pending", "Ready", "Retry", "Rejected"),
+     .doc = "By who answers for it. Ready lets it start when all are; Retry takes its quota and tries "
+            "again; Rejected deactivates it."},
+    {"lastTransitionTime", F_TIME, ONE, .doc = "When the state last changed."},
+    {"message", F_STRING, ONE, .doc = "For people."},
+    {"requeueAfterSeconds", F_INT32, ONE, RANGE, .max = INT32_MAX,
+     .doc = "Of Retry: for how long, from lastTransitionTime, it is kept out of the queue."},
+    {"retryCount", F_INT32, ONE, RANGE, .max = INT32_MAX, .doc = "How often this check said Retry."},
+    {"podSetUpdates", F_ANY, LIST, .doc = "Kept, and not added to the pods."},
+    {0}};
+static const struct type TYPE_CHECK_STATE = {
+    KUEUE_V1BETA2("AdmissionCheckState"), "What one check says.", CHECK_STATE_FIELDS};
+
 static const struct field EVICTION_FIELDS[] = {
     {"reason", F_STRING, ONE, REQUIRED, .doc = "Why it was evicted."},
     {"underlyingCause", F_STRING, ONE, .doc = "More exactly; may be empty."},
@@ -135,7 +150,8 @@ static const struct type TYPE_STATS = {
      .doc = "Flavors on which it did not get ready."},                                             \
     {"reclaimablePods", F_OBJECT, LIST, MERGE, .of = &TYPE_RECLAIMABLE, .merge_key = "name",       \
      .doc = "Pods whose quota is free again."},                                                    \
-    {"admissionChecks", F_ANY, LIST, .doc = "Not used here."},                                     \
+    {"admissionChecks", F_OBJECT, LIST, MERGE, .of = &TYPE_CHECK_STATE, .merge_key = "name",       \
+     .doc = "What the checks say that its ClusterQueue asks for."},                                \
     {"resourceRequests", F_OBJECT, LIST, MERGE, .of = &TYPE_REQUEST, .merge_key = "name",          \
      .doc = "What it asks for while it waits."},                                                   \
     {"schedulingStats", F_OBJECT, ONE, .of = &TYPE_STATS, .doc = "What happened to it so far."},   \

@@ -6,37 +6,26 @@
 #include <strings.h>
 
 const struct kind *const KINDS[] = {
-    &KIND_NAMESPACE,
-    &KIND_NODE,
-    &KIND_POD,
-    &KIND_CONFIGMAP,
-    &KIND_EVENT,
-    &KIND_JOB,
-    &KIND_JOBSET,
-    &KIND_LEASE,
-    &KIND_NODECONFIG,
-    &KIND_RESOURCEFLAVOR,
-    &KIND_CLUSTERQUEUE,
-    &KIND_LOCALQUEUE,
-    &KIND_WORKLOAD,
-    &KIND_PRIORITYCLASS,
-    &KIND_COHORT,
-    &KIND_STATEFULSET,
-    &KIND_REVISION,
-    &KIND_VPOD,
-    NULL,
+    &KIND_NAMESPACE,    &KIND_NODE,
+    &KIND_POD,          &KIND_CONFIGMAP,
+    &KIND_EVENT,        &KIND_JOB,
+    &KIND_JOBSET,       &KIND_LEASE,
+    &KIND_NODECONFIG,   &KIND_RESOURCEFLAVOR,
+    &KIND_CLUSTERQUEUE, &KIND_LOCALQUEUE,
+    &KIND_WORKLOAD,     &KIND_PRIORITYCLASS,
+    &KIND_COHORT,       &KIND_ADMISSIONCHECK,
+    &KIND_STATEFULSET,  &KIND_REVISION,
+    &KIND_VPOD,         NULL,
 };
 
 extern const struct kind KIND_RESOURCEFLAVOR_V1BETA1, KIND_CLUSTERQUEUE_V1BETA1,
-    KIND_LOCALQUEUE_V1BETA1, KIND_WORKLOAD_V1BETA1, KIND_PRIORITYCLASS_V1BETA1, KIND_COHORT_V1BETA1;
+    KIND_LOCALQUEUE_V1BETA1, KIND_WORKLOAD_V1BETA1, KIND_PRIORITYCLASS_V1BETA1, KIND_COHORT_V1BETA1,
+    KIND_ADMISSIONCHECK_V1BETA1;
 const struct kind *const OTHER_VERSIONS[] = {
-    &KIND_RESOURCEFLAVOR_V1BETA1,
-    &KIND_CLUSTERQUEUE_V1BETA1,
-    &KIND_LOCALQUEUE_V1BETA1,
-    &KIND_WORKLOAD_V1BETA1,
-    &KIND_PRIORITYCLASS_V1BETA1,
-    &KIND_COHORT_V1BETA1,
-    NULL,
+    &KIND_RESOURCEFLAVOR_V1BETA1, &KIND_CLUSTERQUEUE_V1BETA1,
+    &KIND_LOCALQUEUE_V1BETA1,     &KIND_WORKLOAD_V1BETA1,
+    &KIND_PRIORITYCLASS_V1BETA1,  &KIND_COHORT_V1BETA1,
+    &KIND_ADMISSIONCHECK_V1BETA1, NULL,
 };
 
 const struct kind *const READINGS[] = {&KIND_POD_METRICS, &KIND_NODE_METRICS, NULL};
@@ -108,16 +97,6 @@ void kind_from_stored(const struct kind *kind, yyjson_mut_doc *doc)
     if (kind->from_stored != NULL)
         kind->from_stored(doc, yyjson_mut_doc_get_root(doc));
     set_version(doc, kind);
-}
-
-const struct kind *kind_of(const char *group, const char *version, const char *name)
-{
-    const struct kind *kind;
-    for (size_t i = 0; (kind = kind_at(i)) != NULL; i++)
-        if (str_eq(kind->group, group) && str_eq(kind->version, version) &&
-            str_eq(kind->name, name))
-            return kind;
-    return NULL;
 }
 
 const struct kind *kind_of_api(const char *api_version, const char *name)

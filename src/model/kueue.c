@@ -14,7 +14,8 @@ void kueue_rename(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *parent,
     json_mut_put(doc, obj, to, copy);
 }
 
-bool kueue_is_queued(yyjson_mut_val *root)
+/* Is this object, in front of the store, to wait in a queue: by its label, and on its own? */
+static bool is_queued(yyjson_mut_val *root)
 {
     size_t i, n;
     yyjson_mut_val *ref;
@@ -33,13 +34,13 @@ bool kueue_is_queued(yyjson_mut_val *root)
 
 void kueue_hold(yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    if (kueue_is_queued(root) && yyjson_mut_is_obj(json_mut_at(root, "spec")))
+    if (is_queued(root) && yyjson_mut_is_obj(json_mut_at(root, "spec")))
         json_mut_set(doc, root, "spec.suspend", yyjson_mut_bool(doc, true));
 }
 
 void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    if (!kueue_is_queued(root) || !yyjson_mut_is_obj(json_mut_at(root, "spec")))
+    if (!is_queued(root) || !yyjson_mut_is_obj(json_mut_at(root, "spec")))
         return;
     yyjson_mut_val *gates = json_mut_at(root, "spec.schedulingGates");
     if (!yyjson_mut_is_arr(gates)) {
@@ -73,7 +74,7 @@ void kueue_check_labels(struct check *c, yyjson_mut_val *root)
     yyjson_mut_val *labels = json_mut_at(root, "metadata.labels");
     yyjson_mut_val *label =
         yyjson_mut_is_obj(labels) ? yyjson_mut_obj_get(labels, KUEUE_MAX_RUN_LABEL) : NULL;
-    if (label == NULL || !kueue_is_queued(root) || kueue_max_run(yyjson_mut_get_str(label)) > 0)
+    if (label == NULL || !is_queued(root) || kueue_max_run(yyjson_mut_get_str(label)) > 0)
         return;
     size_t mark = check_enter(c, "metadata");
     size_t at = check_enter(c, "labels");

@@ -22,8 +22,6 @@
 extern const struct type TYPE_RESOURCE_GROUP, TYPE_FAIR_SHARING, TYPE_FLAVOR_USAGE,
     TYPE_LOCAL_FLAVOR_USAGE;
 
-/* Is this object, in front of the store, to wait in a queue: by its label, and on its own? */
-bool kueue_is_queued(yyjson_mut_val *root);
 /* Whatever it says itself: a Job or JobSet that waits in a queue is made suspended. */
 void kueue_hold(yyjson_mut_doc *doc, yyjson_mut_val *root);
 /* The same for a pod: a gate holds it back. */

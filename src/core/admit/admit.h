@@ -63,6 +63,14 @@ struct admit_preemption {
     bool has_threshold;         /* maxPriorityThreshold */
     int64_t threshold;
 };
+/* An admission check: others have to agree before a workload that has quota is admitted. */
+struct admit_check {
+    const char *name;
+    const char *const *flavors; /* it is asked for those who get one of these; none: for all */
+    size_t n_flavors;
+    bool is_missing;  /* there is no such AdmissionCheck … */
+    bool is_inactive; /* … or it says of itself that it does not work: the queue is not used */
+};
 struct admit_queue { /* a ClusterQueue */
     const char *name;
     const char *cohort; /* NULL: none */
@@ -74,6 +82,8 @@ struct admit_queue { /* a ClusterQueue */
     bool borrow_tries_next;  /* flavorFungibility.whenCanBorrow: TryNextFlavor; default false */
     bool preempt_tries_next; /* whenCanPreempt: TryNextFlavor; Kueue's default is true */
     bool prefers_preemption; /* preference: PreemptionOverBorrowing */
+    const struct admit_check *checks;
+    size_t n_checks;
 };
 struct admit_cohort {
     const char *name;
@@ -123,6 +133,7 @@ enum admit_evicted {
     EVICTED_INACTIVE,      /* Deactivated */
     EVICTED_LIMIT,         /* DeactivatedDueToRequeuingLimitExceeded */
     EVICTED_TOO_LONG,      /* DeactivatedDueToMaximumExecutionTimeExceeded */
+    EVICTED_REFUSED,       /* DeactivatedDueToAdmissionCheck */
     EVICTED_QUEUE_STOPPED, /* ClusterQueueStopped */
     EVICTED_LOCAL_STOPPED, /* LocalQueueStopped */
     EVICTED_CHECK,         /* AdmissionCheck */
@@ -146,6 +157,17 @@ struct admit_failed {
     const char *flavor;
     int64_t count;
     time_ms until;
+};
+
+/* What one check says of a workload: an item of status.admissionChecks. */
+enum admit_answer { ANSWER_PENDING, ANSWER_READY, ANSWER_RETRY, ANSWER_REJECTED };
+const char *admit_answer_text(enum admit_answer answer);
+enum admit_answer admit_answer_of(const char *state); /* PENDING when unknown */
+struct admit_answered {
+    const char *check;
+    enum admit_answer answer;
+    time_ms since;    /* lastTransitionTime; 0: not told */
+    time_ms pause_ms; /* requeueAfterSeconds, of RETRY */
 };
 
 struct admit_workload {
@@ -181,6 +203,8 @@ struct admit_workload {
 
     enum admit_ready ready;
     time_ms ready_since; /* when it last became what it is */
+    const struct admit_answered *answers;
+    size_t n_answers;
 };
 
 /* Names what cannot be: an amount below zero, a group without resources or a flavor twice. Nothing
@@ -203,7 +227,9 @@ void admit_remove_workload(struct admit *admit, const char *key, time_ms now);
 /* ---- decisions ---- */
 
 enum admit_decision_type {
-    DECIDED_ADMIT,      /* write QuotaReserved, admission, Admitted; Evicted goes False */
+    DECIDED_ADMIT,      /* write QuotaReserved, admission, Admitted unless it is `asks_others`;
+                           Evicted goes False */
+    DECIDED_PASS,       /* write Admitted: all checks agree */
     DECIDED_EVICT,      /* write Evicted True, `reason` and `cause`, requeue state if it has one */
     DECIDED_DEACTIVATE, /* as EVICT, and spec.active false, requeueState null: a limit is passed */
     DECIDED_RELEASE,    /* write Requeued True with `text`, requeueAt null (all of requeueState null
@@ -223,13 +249,14 @@ struct admit_decision {
     const char *queue;
     const struct admit_assigned *assigned; /* in order of the pod sets */
     size_t n_assigned;
+    bool asks_others; /* it has quota, and is admitted when its checks agree */
     /* EVICT: */
     enum admit_evicted reason;
     const char *cause;     /* "WaitForStart", "WaitForRecovery", else "" */
     const char *preemptor; /* its key; of EVICTED_PREEMPTED */
     const char *preemptor_uid;
     enum admit_preempt_reason preempt;
-    /* EVICT for READY_TIMEOUT: the new requeue state. */
+    /* EVICT for READY_TIMEOUT and CHECK: the new requeue state. */
     int64_t requeue_count;
     time_ms requeue_at, first_evicted_at;
     const struct admit_failed *failed; /* what to keep of flavors that failed */
@@ -249,6 +276,11 @@ void admit_undo(struct admit *admit, const char *key, time_ms now);
 
 /* ---- what is ---- */
 
+/* The checks that a workload with quota is asked for, by name. False: it has none, or in a queue
+ * that is not known. Lives until the next call that tells what is. */
+bool admit_checks(struct admit *admit, const char *key, const char *const **ret_names,
+                  size_t *ret_n);
+
 enum admit_state {
     STATE_UNKNOWN, /* never put */
     STATE_FINISHED,
@@ -260,7 +292,7 @@ enum admit_state {
     STATE_BEHIND,     /* StrictFIFO: the head of the queue does not fit: `blocker` */
     STATE_BLOCKED,    /* fits, and waits until `blocker` is ready */
     STATE_PREEMPTING, /* waits until those it preempted are gone: `blocker` is one of them */
-    STATE_RESERVED,   /* has quota, is not admitted yet */
+    STATE_RESERVED,   /* has quota, is not admitted yet: checks have to agree */
     STATE_ADMITTED,
     STATE_EVICTING, /* evicted, its quota is not free yet */
 };

@@ -49,7 +49,8 @@ struct group {
 struct tree { /* of a root node: everything that belongs together */
     queue_vec queues, reservers;
     shape_vec less, more; /* parked shapes to try again when usage went down, or changed at all */
-    shape_vec leveled;    /* shapes to be tried whose level may be otherwise after a change */
+    shape_vec leveled;    /* shapes to be tried or set aside whose level may be otherwise after a
+                             change */
     bool is_less, is_more, is_claims_dirty;
     struct scope scope;
 };
@@ -68,6 +69,18 @@ struct take { /* so much of a cell */
 };
 typedef VEC(struct take) take_vec;
 
+struct consent { /* a check that a queue asks for */
+    const char *name;
+    struct flavor **flavors;
+    size_t n_flavors;
+    bool is_missing, is_inactive;
+};
+struct answered { /* and what it said of a workload */
+    const char *check;
+    enum admit_answer answer;
+    time_ms since, pause_ms;
+};
+
 struct queue {
     struct node node;
     struct tree own_tree; /* used while it is a root */
@@ -77,6 +90,7 @@ struct queue {
     struct admit_queue rules; /* pointers in it are not used */
     struct group *groups;
     size_t n_groups;
+    VEC(struct consent) consents;
     const char *inactive, *inactive_message;
 
     struct map *shapes;
@@ -170,6 +184,7 @@ struct wl {
     struct grant *grants; /* while it has quota; one a pod set */
     size_t n_grants;
     failed_vec failed, failed_before;
+    VEC(struct answered) answers;
     struct heap_node due;
 
     struct shape *shape;
@@ -290,7 +305,6 @@ void tree_unpark(struct admit *admit); /* quotas are about to change: everybody 
 void tree_done(struct tree *tree);
 void queue_free(struct queue *queue);
 void wl_free(struct admit *admit, struct wl *wl);
-struct tree *tree_of(struct node *root);
 void queue_activity(struct admit *admit, struct queue *queue);
 
 /* place.c: a workload's place follows from its facts. */
@@ -304,7 +318,6 @@ void wl_drop_grants(struct wl *wl);
 void claim_take(struct admit *admit, struct wl *wl, const struct attempt *attempt);
 void claim_change(struct wl *wl, const struct attempt *attempt); /* to what is tried */
 void claim_drop(struct admit *admit, struct wl *wl);
-void tree_freed(struct admit *admit, struct cell *cell);
 void tree_stir(struct admit *admit, struct tree *tree, bool is_less);
 
 /* shape.c */
@@ -351,6 +364,18 @@ bool preempt_search(struct admit *admit, struct attempt *attempt, const take_vec
 bool preempt_may_help(const struct queue *queue, int64_t priority);
 bool preempt_may_reclaim(const struct queue *queue);
 
+/* consent.c: admission checks. */
+void consent_put(struct admit *admit, struct queue *queue, const struct admit_queue *from);
+void consent_drop(struct queue *queue);
+void consent_write(struct str *out, const struct admit_queue *from); /* equal texts: the same */
+void consent_answers(struct admit *admit, struct wl *wl, const struct admit_workload *from);
+/* The worst of all answers that its queue asks for; READY when it asks for none. `ret_check` is who
+ * gave it, or NULL. */
+enum admit_answer consent_of(const struct wl *wl, const struct queue *queue,
+                             const char **ret_check);
+/* When a workload that is to be tried again may be; 0 when nobody says. */
+time_ms consent_retry_at(const struct wl *wl, const struct queue *queue, time_ms now);
+
 /* due.c */
 void due_arm(struct admit *admit, struct wl *wl, time_ms now);
 void due_run(struct admit *admit, time_ms now);
@@ -363,7 +388,12 @@ time_ms due_over(const struct facts *facts);
 struct admit_decision *decide(struct admit *admit, struct wl *wl, enum admit_decision_type type);
 void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason, time_ms now);
 void decide_admit(struct admit *admit, struct wl *wl, const struct attempt *attempt, time_ms now);
+void decide_pass(struct admit *admit, struct wl *wl, time_ms now); /* checks agree */
 void decide_preempt(struct admit *admit, const struct attempt *attempt, time_ms now);
 void decide_waits(struct admit *admit);
+
+/* ---- explain.c ---- */
+/* Why one that has no quota waits, one line; lives until something is explained again. */
+const char *explain_briefly(struct admit *admit, const struct wl *wl);
 void amount_text(struct str *out, amount a);
 int64_t amount_int(amount a);

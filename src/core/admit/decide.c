@@ -99,6 +99,14 @@ static void requeue_later(struct admit *admit, struct wl *wl, time_ms now)
         remember_flavor(admit, wl, wl->uses.items[i].cell->flavor);
 }
 
+/* No failure of its own: it is not counted. A pause that is longer stays. */
+static void retry_later(struct wl *wl, time_ms now)
+{
+    time_ms at = consent_retry_at(wl, wl->holds_in, now);
+    if (at > now && at > wl->facts.requeue_at)
+        wl->facts.requeue_at = at;
+}
+
 static void forget_requeues(struct wl *wl)
 {
     wl->facts.requeue_count = 0;
@@ -115,7 +123,8 @@ static bool is_limit_passed(const struct admit *admit, const struct facts *facts
            now - facts->first_evicted_at >= settings->limit_ms;
 }
 
-static const char *evict_message(enum admit_evicted reason, const char *cause)
+static const char *evict_message(struct admit *admit, const struct wl *wl,
+                                 enum admit_evicted reason, const char *cause)
 {
     static const char *const texts[EVICTED_REASONS] = {
         [EVICTED_READY_TIMEOUT] = "Exceeded the time to get ready",
@@ -129,6 +138,16 @@ static const char *evict_message(enum admit_evicted reason, const char *cause)
     };
     if (reason == EVICTED_READY_TIMEOUT && str_eq(cause, "WaitForRecovery"))
         return "Exceeded the time to get ready again";
+    const char *check = NULL;
+    if (reason == EVICTED_CHECK || reason == EVICTED_REFUSED)
+        (void)consent_of(wl, wl->holds_in, &check);
+    if (check && reason == EVICTED_CHECK)
+        return arena_printf(&admit->out, "Admission check %s asks to try again", check);
+    if (check)
+        return arena_printf(&admit->out,
+                            "Deactivated: admission check %s has rejected it. Set spec.active to "
+                            "true to queue it again",
+                            check);
     return texts[reason] ? texts[reason] : "Evicted";
 }
 
@@ -158,6 +177,8 @@ void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason,
     facts->evicted_at = now;
     if (reason == EVICTED_READY_TIMEOUT)
         requeue_later(admit, wl, now);
+    else if (reason == EVICTED_CHECK)
+        retry_later(wl, now);
     else if (deactivates || reason == EVICTED_INACTIVE)
         forget_requeues(wl);
     if (reason == EVICTED_TOO_LONG)
@@ -171,7 +192,7 @@ void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason,
         decide(admit, wl, deactivates ? DECIDED_DEACTIVATE : DECIDED_EVICT);
     decision->reason = reason;
     decision->text = admit_evicted_text(reason);
-    decision->message = evict_message(reason, cause);
+    decision->message = evict_message(admit, wl, reason, cause);
     decision->cause = cause;
     decision->requeue_count = facts->requeue_count;
     decision->requeue_at = facts->requeue_at;
@@ -244,6 +265,12 @@ static void write_grants(struct admit *admit, const struct wl *wl, struct admit_
     decision->n_assigned = wl->n_grants;
 }
 
+static void count_admission(struct wl *wl, struct queue *queue)
+{
+    queue->admissions += wl->facts.is_admitted;
+    wl->local->admissions += wl->facts.is_admitted;
+}
+
 void decide_admit(struct admit *admit, struct wl *wl, const struct attempt *attempt, time_ms now)
 {
     struct facts *facts = &wl->facts;
@@ -252,23 +279,41 @@ void decide_admit(struct admit *admit, struct wl *wl, const struct attempt *atte
         shape_leave(admit, wl);
     claim_drop(admit, wl);
     grant(wl, attempt);
-    facts->has_quota = facts->is_admitted = true;
+    facts->has_quota = true;
+    facts->is_admitted = consent_of(wl, queue, NULL) == ANSWER_READY;
     facts->queue = queue;
-    facts->reserved_at = facts->admitted_at = facts->ready_since = now;
+    facts->reserved_at = facts->ready_since = now;
+    facts->admitted_at = facts->is_admitted ? now : 0;
     facts->ready = READY_WAITS_START;
     facts->evicted = EVICTED_NOT;
     facts->is_held = false;
-    queue->admissions++;
-    wl->local->admissions++;
+    count_admission(wl, queue);
     wl->said = STATE_UNKNOWN;
     wl_settle(admit, wl, now);
     struct admit_decision *decision = decide(admit, wl, DECIDED_ADMIT);
-    decision->text = "Admitted";
+    decision->text = facts->is_admitted ? "Admitted" : "QuotaReserved";
+    decision->asks_others = !facts->is_admitted;
     decision->queue = queue->node.name;
     decision->message =
         arena_printf(&admit->out, "Quota reserved in ClusterQueue %s", queue->node.name);
     decision->requeue_count = facts->requeue_count;
     write_grants(admit, wl, decision);
+}
+
+void decide_pass(struct admit *admit, struct wl *wl, time_ms now)
+{
+    struct facts *facts = &wl->facts;
+    facts->is_admitted = true;
+    facts->admitted_at = now;
+    if (facts->ready != READY_YES)
+        facts->ready_since = now;
+    count_admission(wl, wl->holds_in);
+    struct admit_decision *decision = decide(admit, wl, DECIDED_PASS);
+    decision->text = "Admitted";
+    decision->queue = wl->holds_in->node.name;
+    decision->message = "All admission checks agree";
+    decision->requeue_count = facts->requeue_count;
+    wl_settle(admit, wl, now);
 }
 
 /* ---- waiting ---- */
@@ -283,11 +328,9 @@ static void say(struct admit *admit, struct wl *wl, enum admit_state state)
     if (wl->said == state)
         return;
     wl->said = state;
-    struct admit_view view;
-    admit_explain(admit, wl->key, 0, &view);
     struct admit_decision *decision = decide(admit, wl, DECIDED_WAIT);
     decision->text = reasons[state] ? reasons[state] : "Pending";
-    decision->message = arena_strdup(&admit->out, view.message);
+    decision->message = arena_strdup(&admit->out, explain_briefly(admit, wl));
 }
 
 void decide_waits(struct admit *admit)

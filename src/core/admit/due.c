@@ -24,6 +24,16 @@ static enum admit_evicted forced(const struct wl *wl)
     return EVICTED_NOT;
 }
 
+/* Whether its checks have said something that is to be done. */
+static bool is_answered(const struct wl *wl)
+{
+    if (!wl->holds_in->is_known)
+        return false; /* what is asked for is not known either */
+    enum admit_answer answer = consent_of(wl, wl->holds_in, NULL);
+    return answer == ANSWER_RETRY || answer == ANSWER_REJECTED ||
+           (answer == ANSWER_READY && wl->state == STATE_RESERVED);
+}
+
 /* When patience ends with one that is not ready; TIME_NEVER: no timer runs. */
 static time_ms patience(const struct admit *admit, const struct facts *facts)
 {
@@ -82,7 +92,7 @@ static time_ms next_due(const struct admit *admit, const struct wl *wl, time_ms 
     switch ((int)wl->state) { /* others have no timer */
     case STATE_RESERVED:
     case STATE_ADMITTED:
-        if (forced(wl) != EVICTED_NOT)
+        if (forced(wl) != EVICTED_NOT || is_answered(wl))
             return now;
         return sooner(sooner(due_patience(admit, facts), healthy_at(admit, wl)), due_over(facts));
     case STATE_BACKOFF:
@@ -115,6 +125,7 @@ static void release(struct admit *admit, struct wl *wl, time_ms now)
         [EVICTED_INACTIVE] = "Reactivated",
         [EVICTED_LIMIT] = "Reactivated",
         [EVICTED_TOO_LONG] = "Reactivated",
+        [EVICTED_REFUSED] = "Reactivated",
         [EVICTED_QUEUE_STOPPED] = "ClusterQueueRestarted",
         [EVICTED_LOCAL_STOPPED] = "LocalQueueRestarted",
     };
@@ -133,11 +144,22 @@ static void release(struct admit *admit, struct wl *wl, time_ms now)
     wl_settle(admit, wl, now);
 }
 
+static void run_answers(struct admit *admit, struct wl *wl, time_ms now)
+{
+    enum admit_answer answer = consent_of(wl, wl->holds_in, NULL);
+    if (answer == ANSWER_READY)
+        decide_pass(admit, wl, now);
+    else
+        decide_evict(admit, wl, answer == ANSWER_RETRY ? EVICTED_CHECK : EVICTED_REFUSED, now);
+}
+
 static void run_holder(struct admit *admit, struct wl *wl, time_ms now)
 {
     enum admit_evicted reason = forced(wl);
     if (reason != EVICTED_NOT) {
         decide_evict(admit, wl, reason, now);
+    } else if (is_answered(wl)) {
+        run_answers(admit, wl, now);
     } else if (due_patience(admit, &wl->facts) <= now) {
         decide_evict(admit, wl, EVICTED_READY_TIMEOUT, now);
     } else if (due_over(&wl->facts) <= now) {

@@ -230,7 +230,7 @@ static void find_victims(const struct wl *wl, struct admit_view *view)
     }
 }
 
-static void find_position(const struct admit *admit, const struct wl *wl, struct admit_view *view)
+static void find_position(const struct wl *wl, struct admit_view *view)
 {
     const struct queue *queue = wl->local->queue;
     assert(queue); /* who has a place waits in one */
@@ -252,19 +252,21 @@ static void find_position(const struct admit *admit, const struct wl *wl, struct
         view->blocker = first->key;
         view->n_blockers = 1;
     }
-    (void)admit;
 }
 
 /* ---- the whole ---- */
 
-static void explain_queued(struct admit *admit, const struct wl *wl, struct admit_view *view)
+/* Of one that waits: `briefly` is the message alone, without looking at all of its queue. */
+static void explain_queued(struct admit *admit, const struct wl *wl, bool briefly,
+                           struct admit_view *view)
 {
     const struct shape *shape = wl->shape;
     if (shape && shape->state == SHAPE_PARKED)
         view->state = STATE_NO_QUOTA;
     else if (shape && shape->state == SHAPE_ASIDE)
         view->state = STATE_BLOCKED;
-    find_position(admit, wl, view);
+    if (!briefly)
+        find_position(wl, view);
     switch ((int)view->state) {
     case STATE_NO_QUOTA:
         list_shortages(admit, wl, view);
@@ -272,7 +274,8 @@ static void explain_queued(struct admit *admit, const struct wl *wl, struct admi
         view->hint = no_quota_hint(admit, wl, view);
         break;
     case STATE_BLOCKED:
-        find_unready(admit, wl, view);
+        if (!briefly)
+            find_unready(admit, wl, view);
         view->message = "waiting for all admitted workloads to be in the PodsReady condition";
         view->hint = "it is its turn as soon as those are ready, finished or evicted";
         break;
@@ -292,6 +295,21 @@ static time_ms shown(time_ms at)
     return at == TIME_NEVER ? 0 : at;
 }
 
+static void explain_reserved(struct admit *admit, const struct wl *wl, struct admit_view *view)
+{
+    const char *check = NULL;
+    (void)consent_of(wl, wl->holds_in, &check);
+    if (!check) {
+        view->message = "has quota";
+        return;
+    }
+    view->message = arena_printf(&admit->view, "has quota; waits for admission check %s", check);
+    view->hint = arena_printf(&admit->view,
+                              "who answers for AdmissionCheck %s has to say Ready in "
+                              "status.admissionChecks",
+                              check);
+}
+
 static void explain_holder(struct admit *admit, const struct wl *wl, struct admit_view *view)
 {
     view->queue = wl->holds_in->node.name;
@@ -304,6 +322,8 @@ static void explain_holder(struct admit *admit, const struct wl *wl, struct admi
                                      "evicted (%s); its quota is free when its pods "
                                      "are gone",
                                      admit_evicted_text(wl->facts.evicted));
+    } else if (view->state == STATE_RESERVED) {
+        explain_reserved(admit, wl, view);
     } else if (wl->facts.ready != READY_YES && admit->settings.waits_for_ready) {
         view->message = wl->facts.ready == READY_WAITS_RECOVERY
                             ? "admitted; not all of its pods are ready any more"
@@ -320,10 +340,13 @@ static const char *inactive_message(const struct wl *wl)
         return "deactivated: it did not get ready within the limit of retries";
     if (why == EVICTED_TOO_LONG)
         return "deactivated: it has run for its maximum execution time";
+    if (why == EVICTED_REFUSED)
+        return "deactivated: an admission check has rejected it";
     return "deactivated";
 }
 
-static void explain_wait(struct admit *admit, const struct wl *wl, struct admit_view *view)
+static void explain_wait(struct admit *admit, const struct wl *wl, bool briefly,
+                         struct admit_view *view)
 {
     switch ((int)view->state) {
     case STATE_HELD:
@@ -331,22 +354,26 @@ static void explain_wait(struct admit *admit, const struct wl *wl, struct admit_
         break;
     case STATE_BACKOFF:
         view->retry_at = wl->facts.requeue_at;
-        view->message = "it did not get ready in time and pauses before the next try";
+        view->message = wl->facts.held_by == EVICTED_CHECK
+                            ? "an admission check asked to try again later"
+                            : "it did not get ready in time and pauses before the next try";
         break;
     case STATE_INACTIVE:
         view->message = inactive_message(wl);
         view->hint = "set spec.active to true to queue it again";
         break;
     case STATE_PREEMPTING:
-        find_position(admit, wl, view);
-        find_victims(wl, view);
+        if (!briefly) {
+            find_position(wl, view);
+            find_victims(wl, view);
+        }
         view->message = "preempted others and waits until they are gone";
         break;
     case STATE_FINISHED:
         view->message = "finished";
         break;
     default:
-        explain_queued(admit, wl, view);
+        explain_queued(admit, wl, briefly, view);
         break;
     }
 }
@@ -369,7 +396,15 @@ void admit_explain(struct admit *admit, const char *key, time_ms now, struct adm
     if (wl->holds_in)
         explain_holder(admit, wl, ret_view);
     else
-        explain_wait(admit, wl, ret_view);
+        explain_wait(admit, wl, false, ret_view);
+}
+
+const char *explain_briefly(struct admit *admit, const struct wl *wl)
+{
+    struct admit_view view = {.state = wl->state, .message = "", .hint = ""};
+    arena_reset(&admit->view);
+    explain_wait(admit, wl, true, &view);
+    return view.message;
 }
 
 /* ---- counts ---- */

@@ -290,8 +290,12 @@ void shape_set_aside(struct admit *admit, struct shape *shape, struct scope *sco
     bool may_move = shape->level > 0 && can_vary(shape);
     if (shape->wants.len > 0 || flavor || may_move || may_preempt(queue))
         list_add(&queue->tree->more, shape, &shape->more_slot);
-    if (shape->level > 0)
+    if (shape->level > 0) {
         list_add(&queue->tree->less, shape, &shape->less_slot);
+        /* One that does not fit any more would keep those behind it in its queue, who may borrow
+         * less, from their turn. */
+        list_add(&queue->tree->leveled, shape, &shape->leveled_slot);
+    }
     if (flavor) {
         shape->flavor = flavor;
         list_add(&flavor->blocked, shape, &shape->flavor_slot);
@@ -395,7 +399,10 @@ static void level_anew(struct admit *admit, struct tree *tree)
         if (still_fits(shape))
             continue;
         unlevel(shape);
-        shape_relevel(admit, shape, 0);
+        if (shape->state == SHAPE_ASIDE)
+            shape_wake(admit, shape);
+        else
+            shape_relevel(admit, shape, 0);
     }
     for (size_t i = tree->reservers.len; i-- > 0;)
         reserve_put(tree->reservers.items[i], false);

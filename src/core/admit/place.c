@@ -63,7 +63,7 @@ void tree_stir(struct admit *admit, struct tree *tree, bool is_less)
     admit->is_dirty = true;
 }
 
-void tree_freed(struct admit *admit, struct cell *cell)
+static void tree_freed(struct admit *admit, struct cell *cell)
 {
     struct cell *root = cell_root(cell);
     if (root->is_freed)

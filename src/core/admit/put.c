@@ -117,6 +117,8 @@ static void drop_groups(struct queue *queue)
 void queue_free(struct queue *queue)
 {
     drop_groups(queue);
+    consent_drop(queue);
+    vec_done(&queue->consents);
     cells_free(&queue->node);
     map_free(queue->shapes);
     struct pq *pqs[] = {&queue->tries,  &queue->parked,       &queue->aside,
@@ -140,6 +142,7 @@ static void write_queue(struct str *out, const struct admit_queue *from)
              rules->borrows_within_cohort, rules->has_threshold, (long long)rules->threshold,
              from->borrow_tries_next, from->preempt_tries_next, from->prefers_preemption);
     write_groups(out, from->groups, from->n_groups);
+    consent_write(out, from);
 }
 
 int admit_put_queue(struct admit *admit, const struct admit_queue *from, time_ms now,
@@ -166,6 +169,7 @@ int admit_put_queue(struct admit *admit, const struct admit_queue *from, time_ms
     queue->groups = mem_zalloc((from->n_groups + 1) * sizeof(*queue->groups));
     for (size_t i = 0; i < from->n_groups; i++)
         fill_group(admit, queue, &queue->groups[i], &from->groups[i]);
+    consent_put(admit, queue, from);
     queue->needs_settling = true;
     queue_changed(admit, queue);
     return 0;

@@ -150,6 +150,7 @@ void wl_free(struct admit *admit, struct wl *wl)
     wl_drop_grants(wl);
     vec_done(&wl->failed);
     vec_done(&wl->failed_before);
+    vec_done(&wl->answers);
     vec_done(&wl->uses);
     mem_free(wl->claim_counts);
     mem_free(wl->claim_picks);
@@ -200,6 +201,7 @@ int admit_put_workload(struct admit *admit, const struct admit_workload *from, t
     if (wl->facts.first_evicted_at == 0 && wl->facts.requeue_count > 0)
         wl->facts.first_evicted_at = first_evicted_at;
     read_failed(admit, wl, from);
+    consent_answers(admit, wl, from);
     wl->put = wl->facts;
     wl_settle(admit, wl, now);
     if (was_held && wl->state != STATE_HELD)

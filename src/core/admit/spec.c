@@ -3,16 +3,25 @@
  * sweep share one. Equal texts are equal requests. */
 #include "core/admit/admit_internal.h"
 
+static void add_number(struct str *out, int64_t number) /* none is below zero */
+{
+    str_addc(out, '\x1f');
+    str_addu(out, (uint64_t)number);
+}
+
 /* Separators that no name may have. */
 static void write_text(struct str *out, const struct admit_workload *from)
 {
     for (size_t i = 0; i < from->n_pod_sets; i++) {
         const struct admit_pod_set *set = &from->pod_sets[i];
-        str_addf(out, "%s\x1f%lld\x1f%lld", set->name, (long long)set->count,
-                 (long long)set->min_count);
-        for (size_t j = 0; j < set->n_needs; j++)
-            str_addf(out, "\x1e%s\x1f%lld", set->needs[j].resource,
-                     (long long)set->needs[j].amount);
+        str_add(out, set->name);
+        add_number(out, set->count);
+        add_number(out, set->min_count);
+        for (size_t j = 0; j < set->n_needs; j++) {
+            str_addc(out, '\x1e');
+            str_add(out, set->needs[j].resource);
+            add_number(out, set->needs[j].amount);
+        }
         for (size_t j = 0; j < set->n_unfit; j++)
             str_addf(out, "\x1d%s\x1f%s", set->unfit[j].flavor, set->unfit[j].why);
         str_addc(out, '\x1c');

@@ -14,6 +14,7 @@ static const char *const EVICTED[EVICTED_REASONS] = {
     [EVICTED_INACTIVE] = DEACTIVATED,
     [EVICTED_LIMIT] = "DeactivatedDueToRequeuingLimitExceeded",
     [EVICTED_TOO_LONG] = "DeactivatedDueToMaximumExecutionTimeExceeded",
+    [EVICTED_REFUSED] = "DeactivatedDueToAdmissionCheck",
     [EVICTED_QUEUE_STOPPED] = "ClusterQueueStopped",
     [EVICTED_LOCAL_STOPPED] = "LocalQueueStopped",
     [EVICTED_CHECK] = "AdmissionCheck",
@@ -27,7 +28,8 @@ const char *admit_evicted_text(enum admit_evicted reason)
 
 const char *admit_deactivated_text(enum admit_evicted reason)
 {
-    bool is_own = reason == EVICTED_LIMIT || reason == EVICTED_TOO_LONG;
+    bool is_own =
+        reason == EVICTED_LIMIT || reason == EVICTED_TOO_LONG || reason == EVICTED_REFUSED;
     return is_own ? EVICTED[reason] + strlen(DEACTIVATED "DueTo") : NULL;
 }
 
@@ -53,6 +55,27 @@ enum admit_ready admit_ready_of(const char *status, const char *reason)
     bool recovers =
         str_eq(reason, "WaitForRecovery") || str_eq(reason, "WorkloadWaitForPodsRecovery");
     return recovers ? READY_WAITS_RECOVERY : READY_WAITS_START;
+}
+
+static const char *const ANSWERS[] = {
+    [ANSWER_PENDING] = "Pending",
+    [ANSWER_READY] = "Ready",
+    [ANSWER_RETRY] = "Retry",
+    [ANSWER_REJECTED] = "Rejected",
+};
+
+const char *admit_answer_text(enum admit_answer answer)
+{
+    return ANSWERS[answer];
+}
+
+enum admit_answer admit_answer_of(const char *state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(ANSWERS); i++) {
+        if (str_eq(state, ANSWERS[i]))
+            return (enum admit_answer)i;
+    }
+    return ANSWER_PENDING;
 }
 
 const char *admit_preempt_text(enum admit_preempt_reason reason)

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-struct tree *tree_of(struct node *root)
+static struct tree *tree_of(struct node *root)
 {
     if (root->is_queue)
         return &container_of(root, struct queue, node)->own_tree;
@@ -148,6 +148,21 @@ static bool hangs_in_ring(const struct queue *queue)
     return false;
 }
 
+/* Whoever were let in would wait for an answer that nobody gives. */
+static void check_activity(struct admit *admit, struct queue *queue)
+{
+    for (size_t i = 0; i < queue->consents.len && !queue->inactive; i++) {
+        const struct consent *consent = &queue->consents.items[i];
+        if (!consent->is_missing && !consent->is_inactive)
+            continue;
+        scoped_free char *text = consent->is_missing
+                                     ? mem_printf("there is no AdmissionCheck %s", consent->name)
+                                     : mem_printf("AdmissionCheck %s is not active", consent->name);
+        queue->inactive = consent->is_missing ? "AdmissionCheckNotFound" : "AdmissionCheckInactive";
+        queue->inactive_message = intern(admit, text);
+    }
+}
+
 void queue_activity(struct admit *admit, struct queue *queue)
 {
     const char *before = queue->inactive_message;
@@ -167,6 +182,8 @@ void queue_activity(struct admit *admit, struct queue *queue)
         scoped_free char *text = mem_printf("there is no ResourceFlavor %s", flavor);
         queue->inactive = "FlavorNotFound";
         queue->inactive_message = intern(admit, text);
+    } else {
+        check_activity(admit, queue);
     }
     if (queue->inactive_message != before)
         queue_changed(admit, queue);

@@ -565,15 +565,20 @@ static void test_raw_workload(void **state)
     sim_free(sim);
 }
 
-static void make_raw(struct sim *sim, const char *name, int priority)
+static void make_raw_for(struct sim *sim, const char *name, int priority, int ms)
 {
     scoped_free char *body =
         mem_printf("{'metadata':{'name':'%s'},'spec':{'queueName':'lq','priority':%d,'podSets':[{"
                    "'name':'main','count':1,'template':{'spec':{'containers':[{'name':'c','image':"
                    "'i','resources':{'requests':{'cpu':'1'}}}]}}}]}}",
                    name, priority);
-    stage_do(sim, stage_write(WRITE_CREATE, &KIND_WORKLOAD, "default", name, body));
-    stage_run(sim, SECOND);
+    sim_submit(sim, stage_write(WRITE_CREATE, &KIND_WORKLOAD, "default", name, body));
+    stage_run(sim, ms);
+}
+
+static void make_raw(struct sim *sim, const char *name, int priority)
+{
+    make_raw_for(sim, name, priority, SECOND);
 }
 
 /* Who made it is its job side, and says how it is. */
@@ -672,6 +677,32 @@ static void test_one_event_a_decision(void **state)
     sim_free(sim);
 }
 
+/* That it waits is written when it has waited for a moment; until then it is like any other: it is
+ * admitted, and what people do with it is heard. */
+static void test_short_wait_is_not_told(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "1"));
+    make_raw(sim, "a", 0);
+    make_raw_for(sim, "b", 0, 50);
+    expect(sim, "b", "QuotaReserved", "none");
+    tell_raw(sim, "a", "Finished");
+    expect(sim, "b", "Admitted", "True/Admitted");
+    make_raw_for(sim, "c", 0, 50);
+    sim_submit(
+        sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "c", "{'spec':{'active':false}}"));
+    make_raw(sim, "d", 0);
+    expect(sim, "d", "QuotaReserved", "False/Pending");
+    tell_raw(sim, "b", "Finished");
+    expect(sim, "c", "Admitted", "none");
+    expect(sim, "d", "Admitted", "True/Admitted");
+    make_raw_for(sim, "e", 0, 50);
+    tell_raw(sim, "e", "Finished");
+    expect(sim, "e", "QuotaReserved", "none");
+    sim_free(sim);
+}
+
 /* The control plane comes back in the middle: nothing is admitted twice, timers go on. */
 static void test_restart_goes_on(void **state)
 {
@@ -722,6 +753,7 @@ int main(void)
         cmocka_unit_test(test_raw_workload_ready_then_finished),
         cmocka_unit_test(test_raw_workload_preempted),
         cmocka_unit_test(test_one_event_a_decision),
+        cmocka_unit_test(test_short_wait_is_not_told),
         cmocka_unit_test(test_restart_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, close_all);

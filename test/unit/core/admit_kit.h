@@ -5,8 +5,10 @@
  *     "3*cpu=2,gpu=1; 50/20*cpu=1" pod sets; 50 pods, at least 20
  * The kit is the host: it writes decisions down, puts them again, and notes them as text:
  *     admit a one, admit b one*25, preempt c by a, evict a PodsReadyTimeout/WaitForStart 1 +60,
- *     deactivate a, deactivate a too long, release a BackoffFinished, reset a, wait b Pending
- * Pauses are in seconds without their jitter. Waits are noted only when kit.shows_waits is set. */
+ *     reserve a one, pass a, evict a AdmissionCheck +10,
+ *     deactivate a, deactivate a too long, deactivate a refused, release a BackoffFinished, reset
+ * a, wait b Pending Pauses are in seconds without their jitter. Waits are noted only when
+ * kit.shows_waits is set. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -35,6 +37,7 @@ struct kit_wl {
     struct admit_assigned assigned[KIT_SETS];
     struct admit_pick picks[KIT_SETS][KIT_PARTS];
     struct admit_failed failed[KIT_PARTS];
+    struct admit_answered answers[KIT_PARTS];
 };
 
 struct kit {
@@ -251,6 +254,22 @@ static inline void kit_gone(struct kit *kit, const char *name)
     wl->facts.held_by = wl->facts.evicted;
     wl->facts.ready = READY_WAITS_START;
     wl->facts.ready_since = kit->now;
+    for (size_t i = 0; i < wl->facts.n_answers; i++)
+        wl->answers[i].answer = ANSWER_PENDING;
+    kit_put(kit, wl);
+}
+
+/* A check says something of it. */
+static inline void kit_answer(struct kit *kit, const char *name, const char *check,
+                              enum admit_answer answer, time_ms pause)
+{
+    struct kit_wl *wl = kit_find(kit, name);
+    size_t i = 0;
+    while (i < wl->facts.n_answers && !str_eq(wl->answers[i].check, check))
+        i++;
+    wl->answers[i] = (struct admit_answered){check, answer, kit->now, pause};
+    wl->facts.answers = wl->answers;
+    wl->facts.n_answers = i < wl->facts.n_answers ? wl->facts.n_answers : i + 1;
     kit_put(kit, wl);
 }
 
@@ -286,7 +305,7 @@ static inline void kit_note(struct kit *kit, const char *format, ...)
 static inline void kit_write_admit(struct kit *kit, struct kit_wl *wl,
                                    const struct admit_decision *decision)
 {
-    kit_note(kit, "admit %s", wl->key + 3);
+    kit_note(kit, decision->asks_others ? "reserve %s" : "admit %s", wl->key + 3);
     for (size_t s = 0; s < decision->n_assigned; s++) {
         const struct admit_assigned *from = &decision->assigned[s];
         const char *flavor = NULL;
@@ -307,11 +326,13 @@ static inline void kit_write_admit(struct kit *kit, struct kit_wl *wl,
         wl->assigned[s].picks = wl->picks[s];
     }
     (void)snprintf(wl->queue, sizeof(wl->queue), "%s", decision->queue);
-    wl->facts.has_quota = wl->facts.is_admitted = true;
+    wl->facts.has_quota = true;
+    wl->facts.is_admitted = !decision->asks_others;
     wl->facts.queue = wl->queue;
     wl->facts.assigned = wl->assigned;
     wl->facts.n_assigned = decision->n_assigned;
-    wl->facts.reserved_at = wl->facts.admitted_at = kit->now;
+    wl->facts.reserved_at = kit->now;
+    wl->facts.admitted_at = wl->facts.is_admitted ? kit->now : 0;
     wl->facts.evicted = EVICTED_NOT;
     wl->facts.is_held = false;
     wl->facts.requeue_at = 0;
@@ -342,6 +363,10 @@ static inline void kit_write_evict(struct kit *kit, struct kit_wl *wl,
              wl->key + 3, decision->text);
     if (decision->reason == EVICTED_TOO_LONG)
         str_add(&kit->log, " too long");
+    if (decision->reason == EVICTED_REFUSED)
+        str_add(&kit->log, " refused");
+    if (decision->reason == EVICTED_CHECK && decision->requeue_at != 0)
+        str_addf(&kit->log, " +%lld", (long long)(decision->requeue_at - kit->now) / SECOND);
     if (decision->cause[0])
         str_addf(&kit->log, "/%s", decision->cause);
     wl->facts.n_failed = decision->n_failed;
@@ -367,6 +392,11 @@ static inline void kit_write(struct kit *kit, const struct admit_decision *decis
     switch (decision->type) {
     case DECIDED_ADMIT:
         kit_write_admit(kit, wl, decision);
+        break;
+    case DECIDED_PASS:
+        kit_note(kit, "pass %s", wl->key + 3);
+        wl->facts.is_admitted = true;
+        wl->facts.admitted_at = wl->facts.ready_since = kit->now;
         break;
     case DECIDED_EVICT:
     case DECIDED_DEACTIVATE:

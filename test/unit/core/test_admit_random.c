@@ -446,9 +446,19 @@ static void test_claims_come_to_rest(void **state)
     }
 }
 
+/* One that was set aside and came to not fit any more kept the next of its queue, which borrows
+ * less, behind those of other trees. */
+static void test_set_aside_and_too_late(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 20; i++)
+        run(216085 + i, 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_histories),
-                                       cmocka_unit_test(test_claims_come_to_rest)};
+                                       cmocka_unit_test(test_claims_come_to_rest),
+                                       cmocka_unit_test(test_set_aside_and_too_late)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,10 @@ static void test_02_13_14_16_17_19_20_22_timers(void **state)
         kit.settings.base_ms = 10 * SECOND;
         kit.settings.max_ms = 7200 * SECOND;
         kit_settings(&kit);
+        const struct admit_check silent = {.name = "silent"};
+        if (rows[i].is_reserved_only)
+            kit_queue(&kit, "q", NULL, "one:cpu=1",
+                      &(struct admit_queue){.checks = &silent, .n_checks = 1});
         struct kit_wl *w = kit_runs(&kit, "w", "q", 0, "1*cpu=1", "one");
         w->facts.is_admitted = !rows[i].is_reserved_only;
         w->facts.admitted_at = kit.now - rows[i].admitted_ago * SECOND;
@@ -182,7 +186,8 @@ static void test_02_13_14_16_17_19_20_22_timers(void **state)
 
 static void test_05_every_deactivation_can_be_undone(void **state)
 {
-    static const enum admit_evicted reasons[] = {EVICTED_INACTIVE, EVICTED_LIMIT, EVICTED_TOO_LONG};
+    static const enum admit_evicted reasons[] = {EVICTED_INACTIVE, EVICTED_LIMIT, EVICTED_TOO_LONG,
+                                                 EVICTED_REFUSED};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
         struct kit kit;
