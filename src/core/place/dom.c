@@ -101,11 +101,28 @@ void dom_offer(struct dom *leaf)
     climb(leaf->up);
 }
 
+/* Most are not the best of their node: then nothing above changes. */
+void dom_add(struct dom *leaf)
+{
+    assert(leaf->len == 0 && leaf->up != NULL && leaf->pos == 0);
+    leaf->key = leaf->own;
+    enter(leaf->up, leaf);
+    if (leaf->pos == 1)
+        climb(leaf->up);
+}
+
 void dom_withdraw(struct dom *leaf)
 {
     if (leaf->pos == 0)
         return;
     leave(leaf->up, leaf);
+    climb(leaf->up);
+}
+
+void dom_retire(struct dom *leaf)
+{
+    if (leaf->pos != 0)
+        leave(leaf->up, leaf);
     climb(leaf->up);
 }
 

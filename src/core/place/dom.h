@@ -19,7 +19,11 @@ struct dom {
 void dom_done(struct dom *dom);
 /* Puts the leaf in, or in its new place; the domains above it may have a new `own` as well. */
 void dom_offer(struct dom *leaf);
+/* Puts a leaf in that is not in it; nothing above has a new `own`. */
+void dom_add(struct dom *leaf);
 void dom_withdraw(struct dom *leaf); /* no-op when not in */
+/* The same, and the domains above it may have a new `own`. */
+void dom_retire(struct dom *leaf);
 /* `own` of a domain has changed. */
 void dom_renew(struct dom *dom);
 static inline bool dom_is_in(const struct dom *dom)

@@ -43,6 +43,8 @@ struct pod {
     struct pod *next_held; /* held back by EvenPodSpread, in a run */
 };
 
+#define POD_BLOCK 32
+
 struct vpod {
     char *name;
     bool is_listed; /* else only something is reserved for it */
@@ -59,6 +61,9 @@ struct place {
     int64_t ordinal_unit; /* penalty of one ordinal, for the number of replicas */
     struct map *nodes, *zones;
     VEC(struct pod *) pods; /* by ordinal; NULL: nothing known */
+    VEC(struct pod *)
+    blocks; /* where they are: POD_BLOCK side by side, since runs mostly go by
+               ordinal; NULL: none of these is known */
     struct dom root[TREE_COUNT];
     int64_t n_nodes, n_zones;      /* that take something */
     int64_t n_schedulable, n_open; /* pods; open: with room */
@@ -78,7 +83,6 @@ static inline struct pod *pod_get(const struct place *place, int64_t ordinal)
 }
 void pod_use(struct place *place, struct pod *pod, int64_t more); /* `used` changes */
 enum place_reason pod_reason(const struct place *place, int32_t ordinal);
-void pool_renew_all(struct place *place); /* policy, capacity or scale have changed */
 
 /* run.c: what one vpod gets, from what is placed to `want` in all; leaves the answer in `ret`. */
 void run_spread(struct place *place, const struct vpod *vpod, struct place_list *ret);
@@ -88,6 +92,5 @@ void run_remove(struct place *place, const struct vpod *vpod, struct place_list 
 int64_t run_pods_max(const struct place *place, const struct vpod *vpod); /* INT64_MAX: any */
 
 /* vpods.c */
-int64_t list_total(const struct place_list *list);
 int32_t list_get(const struct place_list *list, int32_t ordinal);
 void vpod_use(struct place *place, const struct place_list *list, int sign);

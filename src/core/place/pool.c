@@ -48,7 +48,12 @@ struct pod *pod_need(struct place *place, int32_t ordinal)
     struct pod *pod = place->pods.items[ordinal];
     if (pod != NULL)
         return pod;
-    pod = place->pods.items[ordinal] = mem_zalloc(sizeof(*pod));
+    size_t block = (size_t)ordinal / POD_BLOCK;
+    while (place->blocks.len <= block)
+        vec_push(&place->blocks, NULL);
+    if (place->blocks.items[block] == NULL)
+        place->blocks.items[block] = mem_zalloc(POD_BLOCK * sizeof(*pod));
+    pod = place->pods.items[ordinal] = &place->blocks.items[block][ordinal % POD_BLOCK];
     pod->ordinal = ordinal;
     return pod;
 }
@@ -260,7 +265,8 @@ static int64_t ordinal_unit(int32_t replicas)
     return UNIT / range;
 }
 
-void pool_renew_all(struct place *place)
+/* Policy, capacity or scale have changed. */
+static void renew_all(struct place *place)
 {
     place->ordinal_unit = ordinal_unit(place->replicas);
     for (size_t i = 0; i < place->pods.len; i++) {
@@ -276,7 +282,7 @@ void place_set_replicas(struct place *place, int32_t replicas)
     int32_t to = replicas < place->replicas ? place->replicas : replicas;
     place->replicas = replicas;
     if (ordinal_unit(replicas) != place->ordinal_unit) {
-        pool_renew_all(place);
+        renew_all(place);
         return;
     }
     for (int32_t i = from; i < to; i++) {
@@ -294,7 +300,7 @@ int32_t place_replicas(const struct place *place)
 void place_set_policy(struct place *place, const struct place_policy *policy)
 {
     place->policy = *policy;
-    pool_renew_all(place);
+    renew_all(place);
 }
 
 void place_set_capacity(struct place *place, int32_t capacity)
@@ -308,7 +314,7 @@ void place_set_capacity(struct place *place, int32_t capacity)
         if (place->pods.items[i] != NULL)
             place->surplus += surplus_of(place, place->pods.items[i]);
     }
-    pool_renew_all(place);
+    renew_all(place);
 }
 
 size_t place_zones(const struct place *place)
@@ -393,8 +399,9 @@ void place_free(struct place *place)
     map_free(place->vpods);
     map_free(place->nodes);
     map_free(place->zones);
-    for (size_t i = 0; i < place->pods.len; i++)
-        mem_free(place->pods.items[i]);
+    for (size_t i = 0; i < place->blocks.len; i++)
+        mem_free(place->blocks.items[i]);
+    vec_done(&place->blocks);
     vec_done(&place->pods);
     vec_done(&place->touched);
     for (int i = 0; i < TREE_COUNT; i++)

@@ -15,6 +15,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* In the order in which they came: that is mostly the order of their keys, and who comes after
+ * those who are there has his place in a heap at once. */
+struct held {
+    struct pod *first, *last;
+};
+
 struct run {
     struct place *place;
     struct dom *root;
@@ -24,7 +30,7 @@ struct run {
     int64_t opened, pods_max; /* pods with at least one, and how many there may be */
     /* EvenPodSpread; `hist` NULL: not asked for */
     int64_t *hist;     /* count to number of schedulable pods that have it; `top` stands for more */
-    struct pod **held; /* count to those held back */
+    struct held *held; /* count to those held back */
     int64_t top, least, freed;
     int64_t touched_open;
 };
@@ -89,8 +95,7 @@ static void renew(struct run *run, struct pod *pod, bool is_candidate)
         dom_offer(dom);
         return;
     }
-    dom_withdraw(dom);
-    dom_renew(dom->up);
+    dom_retire(dom);
 }
 
 /* ---- EvenPodSpread ---- */
@@ -102,7 +107,7 @@ static void even_start(struct run *run, int64_t want)
         return;
     run->top = (want < place->capacity ? want : place->capacity) + 1;
     run->hist = mem_zalloc(((size_t)run->top + 1) * sizeof(*run->hist));
-    run->held = mem_zalloc(((size_t)run->top + 1) * sizeof(struct pod *));
+    run->held = mem_zalloc(((size_t)run->top + 1) * sizeof(struct held));
 }
 
 static int64_t even_slot(const struct run *run, const struct pod *pod)
@@ -127,8 +132,12 @@ static bool even_holds(struct run *run, const struct pod *pod)
 
 static void even_hold(struct run *run, struct pod *pod)
 {
-    pod->next_held = run->held[even_slot(run, pod)];
-    run->held[even_slot(run, pod)] = pod;
+    struct held *held = &run->held[even_slot(run, pod)];
+    if (held->first == NULL)
+        held->first = pod;
+    else
+        held->last->next_held = pod;
+    held->last = pod;
 }
 
 static void even_free(struct run *run)
@@ -137,10 +146,11 @@ static void even_free(struct run *run)
         return;
     int64_t until = even_least(run) + run->place->policy.max_skew;
     for (; run->freed < until && run->freed <= run->top; run->freed++) {
-        struct pod *pod = take_ptr(run->held[run->freed]), *next;
+        struct pod *pod = take_ptr(run->held[run->freed].first), *next;
         for (; pod != NULL; pod = next) {
             next = take_ptr(pod->next_held);
-            renew(run, pod, true);
+            set_own(run, pod); /* the tree may be another than when it was held back */
+            dom_add(&pod->dom[run->tree]);
         }
     }
 }

@@ -17,7 +17,7 @@ void place_result_done(struct place_result *result)
     place_list_done(&result->placements);
 }
 
-int64_t list_total(const struct place_list *list)
+static int64_t list_total(const struct place_list *list)
 {
     int64_t total = 0;
     for (size_t i = 0; i < list->at.len; i++)

@@ -10,11 +10,11 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "core/place/bind.h"
+#include "seeds.h"
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -370,14 +370,7 @@ static void run_world(uint64_t seed)
 static void test_clusters(void **state)
 {
     (void)state;
-    const char *count = getenv("BIND_CLUSTERS"), *seed = getenv("BIND_SEED");
-    uint64_t n = count != NULL ? strtoull(count, NULL, 10) : CLUSTERS;
-    if (seed != NULL) {
-        run_world(strtoull(seed, NULL, 10));
-        return;
-    }
-    for (uint64_t i = 1; i <= n; i++)
-        run_world(i);
+    seeds_play("BIND_CLUSTERS", "BIND_SEED", CLUSTERS, run_world);
 }
 
 int main(void)

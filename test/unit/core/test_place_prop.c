@@ -7,11 +7,11 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "core/place/place.h"
+#include "seeds.h"
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -502,14 +502,7 @@ static void run_world(uint64_t seed)
 static void test_clusters(void **state)
 {
     (void)state;
-    const char *count = getenv("PLACE_CLUSTERS"), *seed = getenv("PLACE_SEED");
-    uint64_t n = count != NULL ? strtoull(count, NULL, 10) : CLUSTERS;
-    if (seed != NULL) {
-        run_world(strtoull(seed, NULL, 10));
-        return;
-    }
-    for (uint64_t i = 1; i <= n; i++)
-        run_world(i);
+    seeds_play("PLACE_CLUSTERS", "PLACE_SEED", CLUSTERS, run_world);
 }
 
 int main(void)
