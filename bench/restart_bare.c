@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The floor of a group restart: restart_bare WORKER FILE N ROUNDS starts N workers that append 16
- * bytes each to FILE, then, ROUNDS times: one is killed; when its death is seen all others are
- * killed; when all are reaped all are started. Prints for each round the nanoseconds from the kill
- * to the last worker's own word of its start. */
+/* The floor of a group restart: restart_bare WORKER FILE N ROUNDS [groups] starts N workers that
+ * append 16 bytes each to FILE, then, ROUNDS times: one is killed; when its death is seen all
+ * others are killed; when all are reaped all are started. Prints for each round the nanoseconds
+ * from the kill to the last worker's own word of its start.
+ *
+ * With "groups" each start has a control group of its own, made before the round begins, and is
+ * done as a node does it: how much of a node's time is the kernel's price for them. */
 #include "base/mem.h"
 #include "bench/proc.h"
+#include "node/cgroup.h"
+#include "node/spawn.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,6 +35,9 @@ struct bare {
     char *stack;
     int *pidfds;
     int epoll_fd, records_fd, n;
+    struct cgroup_tree *tree; /* or NULL: without groups */
+    struct cgroup_door *doors;
+    struct spawn spawn;
 };
 
 static void die(const char *what)
@@ -48,12 +56,93 @@ static int become(void *arg)
     _exit(127);
 }
 
+/* ---- control groups ---- */
+
+static void leaf_names(int i, int round, char pod[16], char leaf[16])
+{
+    (void)snprintf(pod, 16, "w%d", i);
+    (void)snprintf(leaf, 16, "w.g%d", round);
+}
+
+/* For the next round, while the workers of this one run. */
+static void make_groups(struct bare *bare, int round)
+{
+    const struct cgroup_limits limits = {0};
+    char pod[16], leaf[16];
+    for (int i = 0; bare->tree != NULL && i < bare->n; i++) {
+        leaf_names(i, round, pod, leaf);
+        if (cgroup_pod_make(bare->tree, pod, &limits, NULL) < 0 ||
+            cgroup_leaf_make(bare->tree, pod, leaf, &limits, NULL) < 0)
+            die("restart_bare: control group");
+        cgroup_door_done(&bare->doors[i]);
+        cgroup_leaf_way(bare->tree, pod, leaf, &limits, &bare->doors[i]);
+    }
+}
+
+/* Of the round before, in which nobody is any more. */
+static void remove_groups(struct bare *bare, int round)
+{
+    char pod[16], leaf[16];
+    for (int i = 0; bare->tree != NULL && i < bare->n; i++) {
+        leaf_names(i, round, pod, leaf);
+        (void)cgroup_leaf_remove(bare->tree, pod, leaf); /* else the whole tree goes in the end */
+    }
+}
+
+static int open_groups(struct bare *bare)
+{
+    struct err err = {0};
+    bare->tree = cgroup_tree_open("/sys/fs/cgroup", "bench-restart", NULL);
+    bare->doors = mem_zalloc((size_t)bare->n * sizeof(*bare->doors));
+    if (cgroup_can(bare->tree).is_there && spawn_init(&bare->spawn, false, &err) == 0)
+        return 0;
+    (void)fprintf(stderr, "restart_bare: no control groups here\n");
+    return 1;
+}
+
+static void close_groups(struct bare *bare)
+{
+    if (bare->tree == NULL)
+        return;
+    for (int i = 0; i < bare->n; i++)
+        cgroup_door_done(&bare->doors[i]);
+    mem_free(bare->doors);
+    cgroup_tree_remove(bare->tree);
+    cgroup_tree_close(bare->tree);
+    spawn_done(&bare->spawn);
+}
+
+/* ---- starts and ends ---- */
+
+static int start_in_group(struct bare *bare, int i)
+{
+    const char *const argv[] = {bare->worker, bare->file, NULL}, *const envp[] = {NULL};
+    struct spawn_request request = {.argv = argv,
+                                    .envp = envp,
+                                    .cgroup = bare->doors[i].v2,
+                                    .join = (const char *const *)bare->doors[i].join,
+                                    .uid = -1,
+                                    .gid = -1,
+                                    .nofile_soft = -1,
+                                    .oom_score_adj = bare->spawn.oom_own};
+    struct spawn_born born = {.pidfd = -1};
+    struct spawn_fault fault;
+    int r = spawn_start(&bare->spawn, &request, &born, &fault);
+    bare->pidfds[i] = born.pidfd;
+    return r;
+}
+
+static int start_plainly(struct bare *bare, int i)
+{
+    int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PIDFD | SIGCHLD;
+    return clone(become, bare->stack + STACK_BYTES, flags, bare, &bare->pidfds[i]);
+}
+
 static void start_all(struct bare *bare)
 {
     for (int i = 0; i < bare->n; i++) {
-        int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PIDFD | SIGCHLD;
-        if (clone(become, bare->stack + STACK_BYTES, flags, bare, &bare->pidfds[i]) < 0)
-            die("restart_bare: clone");
+        if ((bare->tree != NULL ? start_in_group(bare, i) : start_plainly(bare, i)) < 0)
+            die("restart_bare: start");
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
         if (epoll_ctl(bare->epoll_fd, EPOLL_CTL_ADD, bare->pidfds[i], &event) < 0)
             die("restart_bare: epoll_ctl");
@@ -98,6 +187,7 @@ static int64_t last_start(struct bare *bare, int round)
 
 static void restart(struct bare *bare, int round)
 {
+    make_groups(bare, round);
     uint64_t begin = proc_clock_ns();
     (void)syscall(SYS_pidfd_send_signal, bare->pidfds[bare->n / 2], SIGKILL, NULL, 0);
     reap(bare, 1);
@@ -107,11 +197,12 @@ static void restart(struct bare *bare, int round)
     reap(bare, bare->n - 1);
     start_all(bare);
     printf("%lld\n", (long long)(last_start(bare, round) - (int64_t)begin));
+    remove_groups(bare, round - 1);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 5)
+    if (argc < 5)
         return 2;
     struct bare bare = {.worker = argv[1], .file = argv[2], .n = (int)strtol(argv[3], NULL, 10)};
     bare.stack = mem_alloc(STACK_BYTES);
@@ -120,6 +211,9 @@ int main(int argc, char **argv)
     bare.records_fd = open(bare.file, O_RDONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (bare.records_fd < 0)
         die("restart_bare: open");
+    if (argc > 5 && open_groups(&bare) != 0)
+        return 1;
+    make_groups(&bare, 0);
     start_all(&bare);
     (void)last_start(&bare, 0);
     int rounds = (int)strtol(argv[4], NULL, 10);
@@ -128,6 +222,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < bare.n; i++)
         (void)syscall(SYS_pidfd_send_signal, bare.pidfds[i], SIGKILL, NULL, 0);
     reap(&bare, bare.n);
+    close_groups(&bare);
     mem_free(bare.pidfds);
     mem_free(bare.stack);
     return 0;

@@ -74,7 +74,8 @@ size_t barrier_polls(const struct barrier *barrier, struct pollfd *polls)
     return n;
 }
 
-int barrier_verdict(const struct barrier *barrier, const char *head)
+/* What to answer to the head of a request that begins like this: an HTTP status. */
+static int verdict_on(const struct barrier *barrier, const char *head)
 {
     if (strncmp(head, "GET ", 4) != 0 && strncmp(head, "HEAD ", 5) != 0)
         return 405;
@@ -92,7 +93,7 @@ static void reply(const struct barrier *barrier, struct barrier_client *client)
         const char *text;
     } TEXTS[] = {
         {200, "OK"}, {404, "Not Found"}, {405, "Method Not Allowed"}, {503, "Service Unavailable"}};
-    int status = barrier_verdict(barrier, client->head);
+    int status = verdict_on(barrier, client->head);
     const char *text = "";
     for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
         if (TEXTS[i].status == status)

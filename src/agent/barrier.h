@@ -27,5 +27,3 @@ int barrier_open(struct barrier *barrier, const char *address, int port, const c
 /* Fills at most 1 + BARRIER_CLIENTS entries. */
 size_t barrier_polls(const struct barrier *barrier, struct pollfd *polls);
 void barrier_step(struct barrier *barrier);
-/* What to answer to the head of a request that begins like this: an HTTP status. */
-int barrier_verdict(const struct barrier *barrier, const char *head);

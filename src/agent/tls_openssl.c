@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/tls.h"
 #include <errno.h>
+#include <link.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,6 +11,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -55,6 +57,32 @@ int tls_prepare(const struct where *where, char *const argv[], struct err *err)
     (void)err_set(err, -EINVAL, "cannot read certificates from '%s': %s",
                   where->ca_file != NULL ? where->ca_file : "the machine's own", reason());
     return err_hint(err, "name the server's CA with --ca or MUSTER_CA");
+}
+
+/* The code and the constants of the program itself: what is not written to is only a view of the
+ * file, and comes back when it is touched. */
+static int let_go_of(struct dl_phdr_info *program, size_t size, void *arg)
+{
+    (void)size, (void)arg;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < program->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &program->dlpi_phdr[i];
+        uintptr_t begin = program->dlpi_addr + part->p_vaddr, end = begin + part->p_memsz;
+        begin = (begin + page - 1) / page * page;
+        end = end / page * page;
+        if (part->p_type == PT_LOAD && !(part->p_flags & PF_W) && begin < end)
+            (void)madvise((void *)begin, end - begin, MADV_DONTNEED); /* it only helps */
+    }
+    return 1; /* the first is the program: no other is asked for */
+}
+
+/* For the first connection OpenSSL makes a table of every algorithm it has, and thereby walks
+ * through nearly all of its code; a handshake needs half of it. What follows for hours is to wait
+ * for a line of text. Without this all of it counts as the agent's memory: 5.0 MB instead of 3.6.
+ */
+static void let_go(void)
+{
+    (void)dl_iterate_phdr(let_go_of, NULL); /* it returns what let_go_of() does */
 }
 
 /* A cut cable says nothing: the kernel asks for us. */
@@ -173,7 +201,10 @@ ssize_t tls_write(struct link *link, const char *data, size_t len)
 {
     ERR_clear_error();
     errno = 0;
+    bool is_new = SSL_in_init(link->tls);
     int n = SSL_write(link->tls, data, (int)len);
+    if (is_new && n > 0)
+        let_go();
     link->wants = POLLOUT;
     return n > 0 ? n : failure(link, n);
 }

@@ -5,6 +5,7 @@
  *   its conditions become Unknown, it is tainted as unreachable, for new pods (NoSchedule) and for
  *   those on it (NoExecute); pods on it are not ready, at once; each is deleted when it has borne
  *   the taint for as long as it tolerates it, five minutes unless it says otherwise.
+ * A cordoned node has the taint that says so, for whoever looks at taints only.
  * When the Lease is renewed the taints go, and what was set to Unknown is set to what is usual,
  * until the node says itself. A report of the node is as good as a renewal. A node that says that
  * it is not ready is tainted in the same way, as not-ready. When a node's object is gone and does
@@ -280,55 +281,64 @@ static bool set_conditions(yyjson_mut_doc *doc, yyjson_mut_val *root, bool is_si
     return is_changed;
 }
 
-static bool is_ours(yyjson_mut_val *taint)
+/* Those that we give: whether a node should have one follows from its health and its spec. */
+static const struct own_taint {
+    const char *key, *effect;
+    enum health health; /* HEALTH_GOOD: no matter, the node is cordoned */
+} OWN_TAINTS[] = {
+    {NOT_READY, "NoSchedule", HEALTH_BAD},       {NOT_READY, "NoExecute", HEALTH_BAD},
+    {UNREACHABLE, "NoSchedule", HEALTH_SILENT},  {UNREACHABLE, "NoExecute", HEALTH_SILENT},
+    {TAINT_CORDONED, "NoSchedule", HEALTH_GOOD},
+};
+
+static bool is_due(const struct own_taint *taint, enum health health, yyjson_mut_val *node)
 {
-    const char *key = json_mut_str_at(taint, "key");
-    return str_eq(key, UNREACHABLE) || str_eq(key, NOT_READY);
+    return taint->health != HEALTH_GOOD
+               ? taint->health == health
+               : yyjson_mut_get_bool(json_mut_at(node, "spec.unschedulable"));
 }
 
-/* Those that a node should have of ours; NULL: none. */
-static const char *const TAINT_OF[] = {
-    [HEALTH_GOOD] = NULL, [HEALTH_BAD] = NOT_READY, [HEALTH_SILENT] = UNREACHABLE};
-
-static bool has_taint(yyjson_mut_val *list, const char *key, const char *effect)
+/* Where in the list a taint of ours is; its length: nowhere. */
+static size_t find_taint(yyjson_mut_val *list, const struct own_taint *own)
 {
     size_t i, n;
     yyjson_mut_val *taint;
     yyjson_mut_arr_foreach(list, i, n, taint)
     {
-        if (str_eq(json_mut_str_at(taint, "key"), key) &&
-            str_eq(json_mut_str_at(taint, "effect"), effect))
-            return true;
+        if (str_eq(json_mut_str_at(taint, "key"), own->key) &&
+            str_eq(json_mut_str_at(taint, "effect"), own->effect))
+            return i;
     }
-    return false;
+    return n;
 }
 
-static bool set_taints(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *wanted,
+static void add_taint(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct own_taint *own,
+                      const char *now)
+{
+    yyjson_mut_val *taint = yyjson_mut_arr_add_obj(doc, list);
+    set_text(doc, taint, "key", own->key);
+    set_text(doc, taint, "effect", own->effect);
+    set_text(doc, taint, "timeAdded", now);
+}
+
+static bool set_taints(yyjson_mut_doc *doc, yyjson_mut_val *root, enum health health,
                        const char *now)
 {
-    static const char *const EFFECTS[] = {"NoSchedule", "NoExecute"};
     yyjson_mut_val *list = json_mut_at(root, "spec.taints");
     bool is_changed = false;
     if (!yyjson_mut_is_arr(list)) {
-        if (wanted == NULL)
-            return false;
         list = yyjson_mut_arr(doc);
         json_mut_set(doc, root, "spec.taints", list);
     }
-    for (size_t i = yyjson_mut_arr_size(list); i-- > 0;) {
-        yyjson_mut_val *taint = yyjson_mut_arr_get(list, i);
-        if (!is_ours(taint) || str_eq(json_mut_str_at(taint, "key"), wanted))
+    for (size_t i = 0; i < ARRAY_LEN(OWN_TAINTS); i++) {
+        bool is_wanted = is_due(&OWN_TAINTS[i], health, root);
+        size_t at = find_taint(list, &OWN_TAINTS[i]);
+        if (is_wanted == (at < yyjson_mut_arr_size(list)))
             continue;
-        yyjson_mut_arr_remove(list, i);
-        is_changed = true;
-    }
-    for (size_t i = 0; wanted != NULL && i < ARRAY_LEN(EFFECTS); i++) {
-        if (has_taint(list, wanted, EFFECTS[i]))
-            continue;
-        yyjson_mut_val *taint = yyjson_mut_arr_add_obj(doc, list);
-        set_text(doc, taint, "key", wanted);
-        set_text(doc, taint, "effect", EFFECTS[i]);
-        set_text(doc, taint, "timeAdded", now);
+        if (is_wanted)
+            add_taint(doc, list, &OWN_TAINTS[i], now);
+        else
+            yyjson_mut_arr_remove(list, at);
         is_changed = true;
     }
     if (yyjson_mut_arr_size(list) == 0)
@@ -348,8 +358,7 @@ static void write_node(struct control *control, const struct obj *node, enum hea
     scoped_str now = {0};
     rfc3339_format(control_now(control), &now);
     scoped_json_mut *spec = obj_edit(node), *status = obj_edit(node);
-    bool tainted =
-        set_taints(spec, yyjson_mut_doc_get_root(spec), TAINT_OF[health], str_text(&now));
+    bool tainted = set_taints(spec, yyjson_mut_doc_get_root(spec), health, str_text(&now));
     bool said = set_conditions(status, yyjson_mut_doc_get_root(status), health == HEALTH_SILENT,
                                str_text(&now));
     struct write *write = write_new(WRITE_UPDATE, &KIND_NODE, "", node->meta.name);

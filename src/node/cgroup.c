@@ -177,7 +177,7 @@ struct cgroup_tree *cgroup_tree_open_in(const char *proc, const char *root, cons
     cgroup_file_read(proc, "self/mountinfo", &mounts);
     cgroup_file_read(proc, "self/cgroup", &self);
     if (root)
-        cgroup_places_parse(str_text(&mounts), str_text(&self), root, name, &places);
+        cgroup_places_parse(str_text(&mounts), str_text(&self), root, &places);
     for (size_t i = 0; i < places.len; i++)
         tree_add(tree, &places.items[i], name, &trouble);
     cgroup_places_done(&places);
@@ -277,10 +277,12 @@ static bool remove_all(const struct cgroup_hierarchy *h, const char *pod, const 
     return is_gone;
 }
 
-void cgroup_pod_remove(struct cgroup_tree *tree, const char *pod)
+bool cgroup_pod_remove(struct cgroup_tree *tree, const char *pod)
 {
+    bool is_gone = true;
     for (size_t i = tree->len; i-- > 0;)
-        (void)remove_all(&tree->items[i], pod, NULL); /* what is still used stays */
+        is_gone = remove_all(&tree->items[i], pod, NULL) && is_gone;
+    return is_gone;
 }
 
 static int leaf_make_in(struct cgroup_hierarchy *h, const char *path,

@@ -39,7 +39,8 @@ int cgroup_pod_make(struct cgroup_tree *tree, const char *pod, const struct cgro
                     struct err *err);
 int cgroup_pod_weigh(struct cgroup_tree *tree, const char *pod, int64_t cpu_weight,
                      struct err *err);
-void cgroup_pod_remove(struct cgroup_tree *tree, const char *pod);
+/* With all leaves; false: something of it is still used, or the kernel is not yet done with it. */
+bool cgroup_pod_remove(struct cgroup_tree *tree, const char *pod);
 
 /* How a child gets in: the v2 directory (NULL: none) and the v1 files into which it writes "0",
  * while it has a single thread. */

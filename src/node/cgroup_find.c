@@ -60,18 +60,19 @@ static char *own_path(const char *self, unsigned controllers)
     return NULL;
 }
 
-/* A former self may have moved us to muster.slice/NODE/x.scope; deeper inside we are somebody's
- * pod and stay in it. */
-static bool leave_own_scope(char *own, const char *name)
+/* A former self, or another node of this server, may have moved us to muster.slice/NODE/x.scope;
+ * our tree goes beside that node's, not into it. Deeper inside we are somebody's pod and stay in
+ * it. */
+static bool leave_own_scope(char *own)
 {
-    scoped_str mark = {0};
-    str_add(&mark, "/muster.slice/");
-    cgroup_name_escape(name, &mark);
-    str_addc(&mark, '/');
-    char *at = strstr(own, str_text(&mark));
-    bool is_inside = at && !strchr(at + mark.len, '/') && str_ends(at, ".scope");
+    static const char SLICE[] = "/muster.slice/";
+    char *last = strrchr(own, '/');
+    char *node = last ? memrchr(own, '/', (size_t)(last - own)) : NULL;
+    bool is_inside = node && node - own >= (ptrdiff_t)strlen(SLICE) - 1 &&
+                     strncmp(node - strlen(SLICE) + 1, SLICE, strlen(SLICE)) == 0 &&
+                     str_ends(last, ".scope");
     if (is_inside)
-        *at = '\0';
+        *(node - strlen(SLICE) + 1) = '\0';
     return is_inside;
 }
 
@@ -125,7 +126,7 @@ static void place_add(struct cgroup_places *places, const struct cgroup_place *p
 }
 
 void cgroup_places_parse(const char *mountinfo, const char *self, const char *root,
-                         const char *name, struct cgroup_places *ret_places)
+                         struct cgroup_places *ret_places)
 {
     struct sv rest = sv_of(mountinfo);
     *ret_places = (struct cgroup_places){0};
@@ -144,7 +145,7 @@ void cgroup_places_parse(const char *mountinfo, const char *self, const char *ro
         struct cgroup_place place = {.controllers = controllers, .is_v2 = is_v2};
         place.mount = take_ptr(point);
         place.mount_root = unescape(line.root);
-        place.is_aside = own && leave_own_scope(own, name);
+        place.is_aside = own && leave_own_scope(own);
         place.own = relative_own(own, place.mount_root);
         if (!place.own)
             place.own = mem_strdup("");

@@ -26,17 +26,17 @@ struct cgroup_place {
     char *own;
     unsigned controllers;
     bool is_v2;
-    bool is_aside; /* we are in a group that a former self of this node made for itself */
+    bool is_aside; /* we are in a group that a node has made for its supervisor */
 };
 struct cgroup_places {
     struct cgroup_place items[CGROUP_PLACES_MAX];
     size_t len;
 };
 /* From the texts of mountinfo and cgroup of /proc/self; only mounts at or below `root` count. v2
- * comes first. `name` is our node: a group that a former self made for itself is not our place,
- * but the one that it made its tree in. */
+ * comes first. A group that a supervisor made for itself is not our place, but the one that it made
+ * its tree in. */
 void cgroup_places_parse(const char *mountinfo, const char *self, const char *root,
-                         const char *name, struct cgroup_places *ret_places);
+                         struct cgroup_places *ret_places);
 void cgroup_place_done(struct cgroup_place *place);
 void cgroup_places_done(struct cgroup_places *places);
 

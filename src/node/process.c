@@ -30,8 +30,8 @@ void process_tell(struct process_runtime *rt, const struct runtime_event *event)
         rt->fn(rt->arg, event);
 }
 
-void process_later(struct process_runtime *rt, enum runtime_event_type type,
-                   const struct runtime_unit *unit, const char *text)
+static void process_later(struct process_runtime *rt, enum runtime_event_type type,
+                          const struct runtime_unit *unit, const char *text)
 {
     vec_push(&rt->later, ((struct later){.type = type,
                                          .uid = mem_strdup(unit->uid),
@@ -75,12 +75,13 @@ static void pod_release(struct process_runtime *rt, struct ppod *pod)
     if (!pod->is_removed || !LIST_EMPTY(&pod->units))
         return;
     if (!rt->is_closing)
-        cgroup_pod_remove(rt->tree, pod->uid);
+        process_remove_group(rt, pod->uid);
     (void)map_del(rt->pods, pod->uid);
     mem_free(pod->uid);
     mem_free(pod->ns);
     mem_free(pod->name);
     mem_free(pod->problem);
+    mem_free(pod->spare);
     mem_free(pod);
 }
 
@@ -273,6 +274,13 @@ static const char *const *with_notify(struct arena *arena, const struct punit *u
     return envp;
 }
 
+/* Was it made while the member ran? Only once: a start that fails for want of it makes it anew. */
+static bool take_spare(struct punit *unit)
+{
+    scoped_free char *spare = take_ptr(unit->pod->spare);
+    return str_eq(spare, unit->leaf);
+}
+
 static int make_leaf(struct process_runtime *rt, struct punit *unit, const struct launch *launch,
                      struct cgroup_door *door, struct err *err)
 {
@@ -282,9 +290,11 @@ static int make_leaf(struct process_runtime *rt, struct punit *unit, const struc
         .cpu_max_milli = launch->cpu_limit_milli,
         .memory_bytes = launch->memory_limit_bytes,
         .pids = launch->pids_limit};
-    int r = cgroup_leaf_make(rt->tree, unit->uid, unit->leaf, &unit->limits, err);
-    if (r < 0)
-        return r;
+    if (!take_spare(unit)) {
+        int r = cgroup_leaf_make(rt->tree, unit->uid, unit->leaf, &unit->limits, err);
+        if (r < 0)
+            return r;
+    }
     cgroup_leaf_way(rt->tree, unit->uid, unit->leaf, &unit->limits, door);
     unit->has_leaf = rt->can.is_there;
     unit->oom_before = cgroup_leaf_oom_kills(rt->tree, unit->uid, unit->leaf);
@@ -326,7 +336,8 @@ static int begin(struct process_runtime *rt, struct punit *unit, const struct la
     request.join = (const char *const *)door.join;
     if (r == 0)
         spawners_start(rt->spawners, &request);
-    if (r == 0 && launch->is_member)
+    unit->is_member = launch->is_member;
+    if (r == 0 && unit->is_member)
         punit_ask_spare(unit);
     cgroup_door_done(&door);
     arena_done(&arena);
@@ -547,6 +558,7 @@ int process_runtime_open(const struct process_options *options, struct process_r
     loop_task_init(&rt->tell_later, tell_later, rt);
     loop_task_init(&rt->remove_some, remove_some, rt);
     loop_timer_init(&rt->make_spares, process_make_spares, rt);
+    process_groups_init(rt);
     int r = open_parts(rt, options, err);
     if (r < 0) {
         process_runtime_close(rt, false);
@@ -598,6 +610,7 @@ void process_runtime_close(struct process_runtime *rt, bool quit)
     }
     vec_done(&rt->later);
     process_spares_done(rt);
+    process_groups_done(rt);
     for (size_t i = 0; i < rt->removing.len; i++)
         mem_free(rt->removing.items[i]); /* the next supervisor's sweep takes them */
     vec_done(&rt->removing);

@@ -20,6 +20,12 @@ int exit_code_of(const struct spawn_reply *reply)
     return reply->code == CLD_EXITED ? reply->status : 128 + reply->status;
 }
 
+static void end_log(struct punit *unit)
+{
+    struct log_name log = punit_log(unit);
+    logs_end(unit->runtime->logs, &log);
+}
+
 static void finish(struct punit *unit)
 {
     struct process_runtime *rt = unit->runtime;
@@ -35,8 +41,8 @@ static void finish(struct punit *unit)
     usage_end(rt->usage, unit->uid, unit->container, unit->has_leaf ? unit->leaf : NULL);
     notifysock_close(unit->notify);
     unit->notify = NULL;
-    struct log_name log = punit_log(unit);
-    logs_end(rt->logs, &log);
+    if (!unit->is_member)
+        end_log(unit);
     process_asks_of(unit);
     unit->stage = PUNIT_ENDED;
     if (unit->is_forgotten) {
@@ -51,10 +57,13 @@ static void finish(struct punit *unit)
     process_tell(rt, &event); /* whoever hears it may forget the unit at once */
 }
 
-/* Its empty group goes only now: a group that restarts has no time for that before. */
+/* Its empty group goes only now, and a member's log: a group that restarts has no time for that
+ * before. */
 void punit_forget(struct punit *unit)
 {
     struct process_runtime *rt = unit->runtime;
+    if (unit->is_member)
+        end_log(unit);
     if (unit->has_leaf)
         (void)cgroup_leaf_remove(rt->tree, unit->uid, unit->leaf); /* else its pod's end takes it */
     spawners_forget(rt->spawners, unit->id);
@@ -113,8 +122,8 @@ void punit_kill(struct punit *unit)
     struct process_runtime *rt = unit->runtime;
     if (unit->stage == PUNIT_ENDED)
         return;
-    /* While its first process lives a signal to its session is the cheapest way, and its exit is
-     * how we know; whoever left the session is in the group still, which is emptied after that. */
+    /* While its first process lives a signal to its process group is the cheapest way, and its exit
+     * is how we know; whoever left that is in the control group still, which is emptied then. */
     if (unit->has_leaf && rt->can.kill && unit->stage == PUNIT_DRAINING)
         (void)cgroup_leaf_kill(rt->tree, unit->uid, unit->leaf);
     else

@@ -33,6 +33,7 @@ struct punit { /* one container in one generation */
     struct cgroup_limits limits;
     enum punit_stage stage;
     bool has_leaf;
+    bool is_member;    /* of a group that restarts in place */
     bool is_forgotten; /* nobody waits for its end */
     int pid;
     int exit_code;
@@ -54,6 +55,7 @@ struct ppod {
     int64_t weight;  /* of the slice now */
     size_t n_containers;
     char *problem;   /* why its slice could not be made, or NULL */
+    char *spare;     /* the leaf that was made last for a next start, or NULL */
     bool is_removed; /* goes with its last unit */
     LIST_HEAD(, punit) units;
 };
@@ -93,6 +95,9 @@ struct process_runtime {
     VEC(char *) spares; /* ids of members whose next start is to be prepared */
     time_ms spares_from, spares_latest;
     struct loop_timer make_spares;
+    VEC(char *) clinging; /* UIDs of pods whose groups the kernel did not let go yet */
+    time_ms clinging_pause_ms;
+    struct loop_timer remove_groups;
     VEC(char *) removing; /* UIDs of pods whose files go, a few each turn */
     struct loop_task remove_some;
     struct map *units; /* by id */
@@ -108,8 +113,6 @@ struct process_runtime {
 
 /* process.c */
 void process_tell(struct process_runtime *rt, const struct runtime_event *event);
-void process_later(struct process_runtime *rt, enum runtime_event_type type,
-                   const struct runtime_unit *unit, const char *text);
 struct punit *process_unit(struct process_runtime *rt, const struct runtime_unit *unit);
 struct punit *punit_new(struct process_runtime *rt, const char *uid, const char *container,
                         uint32_t generation);
@@ -132,6 +135,11 @@ int exit_code_of(const struct spawn_reply *reply);
 void punit_ask_spare(struct punit *unit);
 void process_make_spares(void *rt);
 void process_spares_done(struct process_runtime *rt);
+
+/* process_groups.c: control groups of pods that are gone. */
+void process_groups_init(struct process_runtime *rt);
+void process_groups_done(struct process_runtime *rt);
+void process_remove_group(struct process_runtime *rt, const char *uid);
 
 /* process_ask.c: probes and hooks. */
 void process_ask(struct runtime *runtime, const struct runtime_unit *unit,

@@ -26,8 +26,10 @@ static void make_spare(const struct punit *unit)
     struct log_name name = punit_log(unit);
     name.generation++;
     logs_prepare(rt->logs, &name);
-    if (unit->has_leaf) /* a failure is met again, and told, at the start */
-        (void)cgroup_leaf_make(rt->tree, unit->uid, leaf, &unit->limits, NULL);
+    if (!unit->has_leaf || cgroup_leaf_make(rt->tree, unit->uid, leaf, &unit->limits, NULL) < 0)
+        return; /* a failure is met again, and told, at the start */
+    mem_free(unit->pod->spare);
+    unit->pod->spare = take_ptr(leaf);
 }
 
 void process_make_spares(void *arg)

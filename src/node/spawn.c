@@ -31,7 +31,11 @@
  *     is close-on-exec. The child therefore closes everything itself before it executes; no pidfd
  *     or socket of ours has a second holder when we run again.
  *  4. A kernel that lacks something gets the slower way, not an error: no clone3 (old, or filtered)
- *     means clone, and a group that one cannot be born into is joined through its file. */
+ *     means clone, and a group that one cannot be born into is joined through its file.
+ *  5. A child is born with our own score for the killer of last resort, so we take on what it
+ * should have, and keep it while more of the same follow. A child that looks itself up in /proc
+ * leaves entries there that the kernel has to find and remove at its end: a tenth of a whole
+ * restart. */
 
 #define STACK_BYTES (size_t)(128 * 1024)
 #define CHILD_FLAGS (CLONE_VM | CLONE_VFORK | CLONE_PIDFD)
@@ -85,12 +89,30 @@ static uint64_t ignored_signals(void)
     return ignored;
 }
 
-static int own_oom_score(void)
+/* Without it children have our score: they run all the same. */
+static void learn_oom_score(struct spawn *spawn)
 {
-    scoped_str text = {0};
-    if (file_read("/proc/self/oom_score_adj", 64, &text, NULL) < 0)
-        return INT_MIN; /* never what is asked for, so it is always written */
-    return (int)strtol(str_text(&text), NULL, 10);
+    char text[16] = {0};
+    spawn->oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    if (spawn->oom_fd < 0 || pread(spawn->oom_fd, text, sizeof(text) - 1, 0) <= 0)
+        fd_close_scoped(&spawn->oom_fd);
+    spawn->oom_own = spawn->oom_now = (int)strtol(text, NULL, 10);
+}
+
+/* Below what we began with takes a capability: without it the child has what we have. */
+static void set_oom_score(struct spawn *spawn, int value)
+{
+    char text[16];
+    if (spawn->oom_fd < 0 || value == spawn->oom_now)
+        return;
+    int len = snprintf(text, sizeof(text), "%d", value);
+    if (pwrite(spawn->oom_fd, text, (size_t)len, 0) == len)
+        spawn->oom_now = value;
+}
+
+void spawn_rest(struct spawn *spawn)
+{
+    set_oom_score(spawn, spawn->oom_own);
 }
 
 static int reserve_null(int *ret_fd, struct err *err)
@@ -107,7 +129,7 @@ static int reserve_null(int *ret_fd, struct err *err)
 
 int spawn_init(struct spawn *spawn, bool is_threaded, struct err *err)
 {
-    struct spawn s = {.null_fd = -1, .out_fd = -1, .is_threaded = is_threaded};
+    struct spawn s = {.null_fd = -1, .out_fd = -1, .oom_fd = -1, .is_threaded = is_threaded};
     int r = reserve_null(&s.null_fd, err);
     if (r == 0)
         r = reserve_null(&s.out_fd, err);
@@ -125,7 +147,7 @@ int spawn_init(struct spawn *spawn, bool is_threaded, struct err *err)
     }
     (void)mprotect(s.stack, 4096, PROT_NONE); /* a guard; nothing reaches it */
     s.ignored = ignored_signals();
-    s.oom_score_adj = own_oom_score();
+    learn_oom_score(&s);
     s.has_clone3 = HAS_CLONE3;
     s.has_into_cgroup = HAS_CLONE3;
     s.has_close_range = close_range(~0U, ~0U, 0) == 0;
@@ -137,6 +159,7 @@ void spawn_done(struct spawn *spawn)
 {
     fd_close_scoped(&spawn->null_fd);
     fd_close_scoped(&spawn->out_fd);
+    fd_close_scoped(&spawn->oom_fd);
     if (spawn->stack)
         (void)munmap(spawn->stack, STACK_BYTES);
     spawn->stack = NULL;
@@ -270,6 +293,7 @@ int spawn_start(struct spawn *spawn, const struct spawn_request *request,
         .shares_files = !spawn->is_threaded && spawn->has_close_range,
         .has_out = request->out != NULL,
     };
+    set_oom_score(spawn, request->oom_score_adj);
     int pid = clone_quietly(spawn, &plan, cgroup_fd, &pidfd);
     release_out(spawn, request->out);
     if (pid < 0) {

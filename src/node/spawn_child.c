@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -63,10 +62,14 @@ CHILD_CODE static int step_files(struct spawn_plan *plan)
     return 0;
 }
 
+/* A group that can be signalled, and no terminal: in a session of ours that has none, that takes no
+ * session of its own. With each session the kernel makes a group for the scheduler, which costs as
+ * much as all else here and is of use only to who is in no control group. */
 CHILD_CODE static int step_session(struct spawn_plan *plan)
 {
-    (void)plan;
-    return setsid() < 0 ? failed() : 0;
+    bool has_group = plan->request->cgroup != NULL || plan->request->join != NULL;
+    bool may_stay = plan->spawn->has_session && has_group;
+    return (may_stay ? setpgid(0, 0) : setsid()) < 0 ? failed() : 0;
 }
 
 CHILD_CODE static int write_file(const char *path, const char *text)
@@ -94,21 +97,9 @@ CHILD_CODE static int step_cgroup(struct spawn_plan *plan)
     return r;
 }
 
-/* Lowering it needs a capability; without it the program runs all the same. */
-CHILD_CODE static void set_oom_score(const struct spawn_plan *plan)
-{
-    char text[16];
-    int value = plan->request->oom_score_adj;
-    if (value == plan->spawn->oom_score_adj)
-        return;
-    (void)snprintf(text, sizeof(text), "%d", value);
-    (void)write_file("/proc/self/oom_score_adj", text);
-}
-
 CHILD_CODE static int step_limit(struct spawn_plan *plan)
 {
     struct rlimit limit;
-    set_oom_score(plan);
     if (plan->request->nofile_soft < 0)
         return 0;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)

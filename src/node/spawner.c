@@ -18,7 +18,7 @@
  *  3. Replies of our own making (a refusal, the end of an adopted child) come like those of the
  *     helper, never from within a call. */
 
-struct held *held_add(struct spawner *spawner, const char *id)
+static struct held *held_add(struct spawner *spawner, const char *id)
 {
     size_t id_bytes = strlen(id) + 1;
     struct held *held = mem_zalloc(sizeof(*held) + id_bytes);
@@ -38,7 +38,8 @@ void held_free(struct held *held)
     mem_free(held);
 }
 
-void spawner_tell(struct spawner *spawner, const struct spawn_reply *reply)
+/* Later this turn. */
+static void spawner_tell(struct spawner *spawner, const struct spawn_reply *reply)
 {
     (void)spawn_wire_put_reply(&spawner->local, reply); /* no bigger than the order was */
     loop_defer(spawner->options.loop, &spawner->turn_end);

@@ -148,7 +148,7 @@ void spawner_children_signal(struct spawner_children *children, const struct spa
         return;
     /* ESRCH is as good: it has ended and will be reaped. */
     if (order->to_group)
-        (void)kill(-child->pid, order->signo); /* it leads a session, hence a group */
+        (void)kill(-child->pid, order->signo); /* it leads a group */
     else
         (void)syscall(SYS_pidfd_send_signal, child->pidfd, order->signo, NULL, 0);
 }
@@ -246,6 +246,7 @@ int spawner_children_init(struct spawner_children *children, struct loop *loop, 
     int r = spawn_init(&children->spawn, false, err);
     if (r < 0)
         return r;
+    children->spawn.has_session = getsid(0) == getpid(); /* see become_helper() */
     struct rlimit limit = {0};
     (void)getrlimit(RLIMIT_NOFILE, &limit);
     children->alive_max = limit.rlim_cur > SPARE_FDS ? limit.rlim_cur - SPARE_FDS : 1;

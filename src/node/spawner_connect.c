@@ -90,7 +90,7 @@ static int helper_start(struct spawner *spawner, struct err *err)
         .uid = -1,
         .gid = -1,
         .nofile_soft = -1,
-        .oom_score_adj = spawner->spawn.oom_score_adj,
+        .oom_score_adj = spawner->spawn.oom_own,
     };
     struct spawn_born born;
     struct spawn_fault fault;

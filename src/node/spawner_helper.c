@@ -159,6 +159,8 @@ static void helper_turn_end(void *arg)
 {
     struct helper *helper = arg;
     helper_send(helper);
+    if (helper->inbox.len == 0)
+        spawn_rest(&helper->children.spawn);
     if (helper->link.out.len == 0 || helper->children.dead.len > DEAD_MAX)
         spawner_children_bury(&helper->children);
     if (helper->is_quitting && helper->children.n_alive == 0 && helper->link.out.len == 0) {

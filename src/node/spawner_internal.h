@@ -75,10 +75,8 @@ struct spawner {
 };
 
 /* spawner.c */
-struct held *held_add(struct spawner *spawner, const char *id);
 void held_free(struct held *held);
-void spawner_tell(struct spawner *spawner, const struct spawn_reply *reply); /* later this turn */
-void held_tell(struct held *held);                                           /* alive or exited */
+void held_tell(struct held *held); /* alive or exited */
 
 /* spawner_adopt.c: children without a helper */
 void adopt_all(struct spawner *spawner);

@@ -72,6 +72,7 @@ struct sim_runtime {
     void *arg;
     TAILQ_HEAD(units, sim_unit) units;
     struct map *by_id;
+    struct map *alive;  /* "UID/container" to the one that is not dead; a start asks for it */
     struct map *slices; /* by UID */
     struct cores cores;
     STAILQ_HEAD(, told) queue;
@@ -199,9 +200,19 @@ static void on_answer(void *arg)
 
 /* ---- the life of a unit ---- */
 
+static void unit_set_alive(struct sim_unit *unit, bool is_alive)
+{
+    scoped_free char *key = mem_printf("%s/%s", unit->uid, unit->container);
+    if (is_alive)
+        (void)map_put(unit->rt->alive, key, unit);
+    else if (map_get(unit->rt->alive, key) == unit)
+        (void)map_del(unit->rt->alive, key);
+}
+
 static void unit_drop(struct sim_unit *unit)
 {
     struct sim_runtime *rt = unit->rt;
+    unit_set_alive(unit, false);
     drop_questions(unit);
     sim_clock_disarm(rt->options.clock, &unit->birth);
     sim_clock_disarm(rt->options.clock, &unit->ready);
@@ -248,6 +259,7 @@ static void on_death(void *arg)
     sim_clock_disarm(rt->options.clock, &unit->ready);
     cores_remove(&rt->cores, &unit->work);
     unit->stage = UNIT_DEAD;
+    unit_set_alive(unit, false);
     unit->exit_code = unit->planned_code;
     unit->wall = sim_clock_wall(rt->options.clock);
     note(unit, SIM_UNIT_END);
@@ -362,19 +374,17 @@ static struct sim_unit *find(struct sim_runtime *rt, const struct runtime_unit *
     return map_get(rt->by_id, id);
 }
 
-static bool is_of(const struct sim_unit *unit, const char *uid, const char *container)
-{
-    return strcmp(unit->uid, uid) == 0 &&
-           (container == NULL || strcmp(unit->container, container) == 0);
-}
-
 static struct sim_unit *find_alive(const struct sim_runtime *rt, const char *uid,
                                    const char *container)
 {
     struct sim_unit *unit;
+    if (container != NULL) {
+        scoped_free char *key = mem_printf("%s/%s", uid, container);
+        return map_get(rt->alive, key);
+    }
     TAILQ_FOREACH(unit, &rt->units, siblings)
     {
-        if (unit->stage != UNIT_DEAD && is_of(unit, uid, container))
+        if (unit->stage != UNIT_DEAD && strcmp(unit->uid, uid) == 0)
             return unit;
     }
     return NULL;
@@ -418,6 +428,7 @@ static void rt_start(struct runtime *runtime, const struct runtime_unit *name,
     LIST_INIT(&unit->questions);
     TAILQ_INSERT_TAIL(&rt->units, unit, siblings);
     (void)map_put(rt->by_id, unit->id, unit);
+    unit_set_alive(unit, true);
     rt->starts++;
     sim_clock_arm(rt->options.clock, &unit->birth, unit->birth_at);
     note(unit, SIM_UNIT_START);
@@ -590,6 +601,7 @@ struct sim_runtime *sim_runtime_new(const struct sim_runtime_options *options)
     TAILQ_INIT(&rt->units);
     STAILQ_INIT(&rt->queue);
     rt->by_id = map_new();
+    rt->alive = map_new();
     rt->slices = map_new();
     rt->next_pid = PID_FIRST;
     sim_event_init(&rt->arrival, on_arrival, rt);
@@ -617,6 +629,7 @@ void sim_runtime_free(struct sim_runtime *rt)
     (void)map_each(rt->slices, free_value, NULL);
     map_free(rt->slices);
     map_free(rt->by_id);
+    map_free(rt->alive);
     mem_free(rt->violation);
     mem_free(rt);
 }
@@ -661,7 +674,7 @@ size_t sim_runtime_alive(const struct sim_runtime *rt, const char *uid)
     const struct sim_unit *unit;
     TAILQ_FOREACH(unit, &rt->units, siblings)
     {
-        n += unit->stage != UNIT_DEAD && (uid == NULL || is_of(unit, uid, NULL));
+        n += unit->stage != UNIT_DEAD && (uid == NULL || strcmp(unit->uid, uid) == 0);
     }
     return n;
 }

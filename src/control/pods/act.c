@@ -12,7 +12,10 @@
 #define HOOK_BIT (1ull << 63) /* tickets of preStop hooks; the engine counts from 1 */
 #define PROBE_TOLD_MS 1000
 #define USEC_PER_MS 1000
-#define ACTS_A_PORTION 64
+/* A portion is 64 starts or 1024 kills: a kill is but a message. */
+#define PORTION_COST 1024
+#define START_COST 16
+#define KILL_COST 1
 
 static struct runtime *runtime_of(struct runner *runner)
 {
@@ -30,7 +33,7 @@ static struct runtime_unit unit_of(const struct rpod *pod, uint32_t container, u
                                  generation};
 }
 
-void rpod_say(struct rpod *pod, uint32_t container, const char *message)
+static void rpod_say(struct rpod *pod, uint32_t container, const char *message)
 {
     char *copy = message != NULL && *message != '\0' ? mem_strdup(message) : NULL;
     mem_free(pod->containers[container].message);
@@ -235,19 +238,24 @@ static void arm_tick(struct runner *runner)
     control_add_after(runner->control, KEY_TICK, pause > 0 ? pause : 0);
 }
 
-/* A group of thousands is started in portions: who does the starting begins with the first of them
+static int cost_of(enum start_effect_type type)
+{
+    return type == FX_START ? START_COST : type == FX_KILL ? KILL_COST : 0;
+}
+
+/* A group of thousands is started and ended in portions: who does it begins with the first of them
  * while the next are prepared, and nobody else waits for all of them. True: there is more, later.
  */
 static bool act_portion(struct runner *runner)
 {
     struct start_effect fx;
     if (runner->portion_at != now_of(runner))
-        runner->portion_acts = 0;
+        runner->portion_cost = 0;
     runner->portion_at = now_of(runner);
-    while (runner->portion_acts < ACTS_A_PORTION) {
+    while (runner->portion_cost < PORTION_COST) {
         if (!start_next(runner->engine, &fx))
             return false;
-        runner->portion_acts += fx.type == FX_START || fx.type == FX_KILL;
+        runner->portion_cost += cost_of(fx.type);
         act(runner, &fx);
     }
     return true;

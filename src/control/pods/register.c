@@ -91,6 +91,10 @@ static void put_status(const struct runner *runner, yyjson_mut_doc *doc, yyjson_
     put(doc, info, "operatingSystem", "linux");
     put(doc, info, "kubeletVersion", "muster-" MUSTER_VERSION);
     put(doc, info, "containerRuntimeVersion", runner->options.runtime->ops->name);
+    /* Nothing here needs them, but strict clients refuse a node without them. */
+    static const char *const UNUSED[] = {"machineID", "systemUUID", "bootID", "kubeProxyVersion"};
+    for (size_t i = 0; i < ARRAY_LEN(UNUSED); i++)
+        put(doc, info, UNUSED[i], "");
     json_mut_set(doc, root, "status.nodeInfo", info);
 }
 

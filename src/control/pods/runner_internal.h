@@ -92,7 +92,7 @@ struct runner {
     time_ms tick_at;     /* steady; when the engine wants to be called */
     bool was_sampling;
     time_ms portion_at; /* steady: starts and kills of that moment; more wait for the next */
-    int portion_acts;
+    int portion_cost;
     struct arena arena; /* of the call under way */
     struct {
         uint64_t starts, start_ms_sum, start_errors, probes, probe_failures;
@@ -140,7 +140,6 @@ void act_watchdog(struct runner *runner, const char *key);
 void act_on_event(void *arg, const struct runtime_event *event);
 /* The pod as its slice sees it. */
 struct runtime_pod rpod_slice(const struct rpod *pod);
-void rpod_say(struct rpod *pod, uint32_t container, const char *message);
 
 /* renew.c: files of a running pod follow its annotations, labels and ConfigMaps. `before`: the
  * version that was looked at last; NULL: look anyway. */

@@ -41,6 +41,8 @@ static const char *check_ct(struct start_ct *ct)
         {"a container is in the line exactly while it is pending",
          ct->item.is_queued == (ct->state == CT_PENDING)},
         {"only a process runs", !ct->is_running || is_alive},
+        {"a start is under way until it runs or has ended",
+         !ct->is_under_way || (ct->state == CT_STARTING && !ct->is_running)},
         {"only a process is told to end", !ct->is_ending || is_alive},
         {"only a ready container is ready now", !ct->is_ready || ct->state == CT_READY},
         {"one that is told to end is not ready", !(ct->is_ready && ct->is_ending)},
@@ -100,7 +102,7 @@ static const char *check_pod(const struct start_pod *pod)
 
 const char *start_check(const struct start *start)
 {
-    size_t states[CT_STATE_COUNT] = {0}, slots = 0, n_effects = 0;
+    size_t states[CT_STATE_COUNT] = {0}, slots = 0, n_under_way = 0, n_effects = 0;
     for (size_t p = 0; p < start->pods.len; p++) {
         struct start_pod *pod = start->pods.items[p];
         const char *problem = pod->index == p ? check_pod(pod) : "a pod knows its place";
@@ -109,6 +111,7 @@ const char *start_check(const struct start *start)
         for (uint32_t i = 0; i < pod->n; i++) {
             states[pod->cts[i].state]++;
             slots += pod->cts[i].state == CT_STARTING && start_takes_slot(&pod->cts[i]);
+            n_under_way += pod->cts[i].is_under_way;
         }
         n_effects += pod->n_effects;
     }
@@ -118,6 +121,7 @@ const char *start_check(const struct start *start)
     size_t n_pending = line_count(start->lines[0]) + line_count(start->lines[1]);
     const struct rule rules[] = {
         {"slots are counted", slots == gate_starting(start->gate)},
+        {"starts under way are counted", n_under_way == start->n_under_way},
         {"all that wait are in line", n_pending == states[CT_PENDING]},
         {"effects belong to pods", n_effects <= start->effects.len - start->first_effect},
     };

@@ -267,7 +267,8 @@ bool start_ct_meets(const struct start_ct *ct, enum dep_condition condition)
     return false;
 }
 
-bool start_ct_lets_on(const struct start_ct *ct)
+/* Init order: the next one may come. */
+static bool lets_on(const struct start_ct *ct)
 {
     if (ct->spec.role == START_INIT)
         return ct->is_final && start_ct_is_completed(ct);
@@ -314,9 +315,9 @@ static void move_init_on(struct start_ct *ct)
 {
     struct start_pod *pod = ct->pod;
     uint32_t before = pod->init_at;
-    if (!pod->has_main_run && ct->index < pod->init_at && !start_ct_lets_on(ct))
+    if (!pod->has_main_run && ct->index < pod->init_at && !lets_on(ct))
         pod->init_at = ct->index;
-    while (pod->init_at < pod->n_init && start_ct_lets_on(&pod->cts[pod->init_at]))
+    while (pod->init_at < pod->n_init && lets_on(&pod->cts[pod->init_at]))
         pod->init_at++;
     if (pod->init_at <= before)
         return;
@@ -328,7 +329,7 @@ static void move_init_on(struct start_ct *ct)
 
 void start_pod_review(struct start_pod *pod)
 {
-    while (pod->init_at < pod->n_init && start_ct_lets_on(&pod->cts[pod->init_at]))
+    while (pod->init_at < pod->n_init && lets_on(&pod->cts[pod->init_at]))
         pod->init_at++;
     for (uint32_t i = 0; i < pod->n; i++)
         start_ct_try(&pod->cts[i]);

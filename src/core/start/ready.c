@@ -122,6 +122,7 @@ void start_ct_ran(struct start_ct *ct)
 {
     ct->is_running = true;
     ct->started_at = ct->pod->start->now;
+    start_ct_answered(ct);
     if (ct->spec.role == START_MAIN)
         note_main_run(ct->pod);
     start_ct_touch(ct);

@@ -139,6 +139,7 @@ void start_ct_ended(struct start_ct *ct, enum container_event event, int code,
     struct start_pod *pod = ct->pod;
     start_ct_move(ct, event);
     start_ct_stop_probes(ct);
+    start_ct_answered(ct);
     ct->is_running = ct->is_ending = ct->is_notified = false;
     ct->timeout_at = ct->kill_at = TIME_NEVER;
     ct->why = why;

@@ -7,10 +7,16 @@
  * 2. One timer for each container and each pod, all in one heap: the earliest thing it waits for.
  * 3. A container is in a line exactly while it is pending, and holds a slot exactly while it is
  *    starting and has some sign of readiness to show that depends on itself (start_takes_slot).
- * 4. Time never runs backwards in here. */
+ * 4. Time never runs backwards in here.
+ * 5. Only so many starts are asked for that have no answer yet. The host starts one after the other
+ *    anyway: the rest stays in line, where it can still be called off, and the host prepares the
+ *    next ones beside those that are being started instead of before them. */
 #include "core/start/start_internal.h"
 #include <assert.h>
 #include <string.h>
+
+#define UNDER_WAY_MAX 256
+#define UNDER_WAY_LOW 192 /* from here on more are asked for, some at a time */
 
 void start_settings_default(struct start_settings *settings, double cores)
 {
@@ -221,6 +227,22 @@ static bool is_before(const struct start_ct *a, const struct start_ct *b)
     return a->since <= b->since;
 }
 
+static void note_under_way(struct start_ct *ct)
+{
+    ct->is_under_way = true;
+    ct->pod->start->n_under_way++;
+}
+
+void start_ct_answered(struct start_ct *ct)
+{
+    struct start *start = ct->pod->start;
+    if (!ct->is_under_way)
+        return;
+    ct->is_under_way = false;
+    if (--start->n_under_way == UNDER_WAY_LOW)
+        start->wants_admission = true;
+}
+
 static bool admit(struct start *start, struct start_ct *ct)
 {
     if (ct == NULL)
@@ -245,13 +267,14 @@ static bool admit(struct start *start, struct start_ct *ct)
     start_ct_move(ct, CE_ADMITTED);
     start_ct_arm_timeout(ct);
     (void)start_effect(ct, FX_START);
+    note_under_way(ct);
     return true;
 }
 
 static void admit_all(struct start *start)
 {
     bool is_any = true;
-    while (is_any) {
+    while (is_any && start->n_under_way < UNDER_WAY_MAX) {
         struct start_ct *slot = head_of(start, true), *plain = head_of(start, false);
         start->ask_at = TIME_NEVER;
         bool is_slot_first = plain == NULL || (slot != NULL && is_before(slot, plain));
@@ -316,6 +339,7 @@ void start_pod_remove(struct start *start, struct start_pod *pod)
         line_remove(start->lines[start_takes_slot(ct)], &ct->item);
         heap_remove(&start->timers, &ct->timer.node);
         start->stats.states[ct->state]--;
+        start_ct_answered(ct);
         if (ct->state == CT_STARTING && start_takes_slot(ct))
             gate_ended(start->gate);
     }

@@ -33,7 +33,8 @@ struct start_ct {
     time_ms since;
     uint32_t generation, restarts;
     bool is_prepared;
-    bool is_running; /* start_running() came for this generation */
+    bool is_under_way; /* FX_START has no answer yet: counted in start->n_under_way */
+    bool is_running;   /* start_running() came for this generation */
     bool is_notified;
     bool is_ending; /* told to end for `ending_why`, not reaped */
     bool is_ready;
@@ -96,6 +97,7 @@ struct start {
     struct line *lines[2]; /* [true]: those that take a slot */
     struct gate_verdict verdicts[2];
     bool wants_admission;
+    size_t n_under_way; /* starts that the host has not answered */
     time_ms ask_at;
     time_ms now;
     time_ms
@@ -117,6 +119,7 @@ void start_pod_effect(struct start_pod *pod, enum start_effect_type type);
 void start_settle(struct start *start);
 bool start_has_sign(const struct start_ct *ct); /* of readiness; else it is ready at once */
 bool start_takes_slot(const struct start_ct *ct);
+void start_ct_answered(struct start_ct *ct); /* it runs, or will not */
 void start_arm(struct start *start, struct start_timer *timer, time_ms at);
 
 /* pod.c: one container in its pod */
@@ -137,7 +140,6 @@ void start_ct_spread(struct start_ct *ct); /* what others wait for may have chan
 void start_ct_set_final(struct start_ct *ct, bool is_final);
 bool start_ct_is_completed(const struct start_ct *ct);
 bool start_ct_meets(const struct start_ct *ct, enum dep_condition condition);
-bool start_ct_lets_on(const struct start_ct *ct); /* init order: the next one may come */
 
 /* ready.c */
 void start_ct_on_timer(struct start_ct *ct);

@@ -6,6 +6,7 @@
 static const struct controller *const LIFE[] = {&CONTROLLER_NODELIFE, NULL};
 #define SECOND 1000
 #define UNREACHABLE "node.kubernetes.io/unreachable"
+#define CORDONED "node.kubernetes.io/unschedulable"
 #define NOT_READY "node.kubernetes.io/not-ready"
 
 static void renew(struct sim *sim, int times)
@@ -183,6 +184,22 @@ static void test_says_not_ready(void **state)
     sim_free(sim);
 }
 
+/* For whoever looks at taints only; pods that are there stay. */
+static void test_cordoned(void **state)
+{
+    struct sim *sim = open_node();
+    (void)state;
+    add_pod(sim, "p", "");
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_NODE, "", "n", "{'spec':{'unschedulable':true}}"));
+    renew(sim, 1);
+    assert_int_equal(taints(sim, CORDONED), 1);
+    assert_false(is_deleted(sim, "p")); /* it is for new pods only */
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_NODE, "", "n", "{'spec':{'unschedulable':null}}"));
+    renew(sim, 1);
+    assert_int_equal(taints(sim, CORDONED), 0);
+    sim_free(sim);
+}
+
 /* A controller that begins knows of nobody; it takes nothing back, and gives everybody time. */
 static void test_restart(void **state)
 {
@@ -233,8 +250,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alive),          cmocka_unit_test(test_silent_and_back),
         cmocka_unit_test(test_eviction),       cmocka_unit_test(test_taint_by_hand),
-        cmocka_unit_test(test_says_not_ready), cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_says_not_ready), cmocka_unit_test(test_cordoned),
+        cmocka_unit_test(test_restart),        cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -506,6 +506,8 @@ static void test_node_and_lease(void **state)
     assert_string_equal(json_str_at(node()->root, "status.capacity.pods"), "110");
     assert_string_equal(json_str_at(node()->root, "status.nodeInfo.containerRuntimeVersion"),
                         "sim");
+    /* Kubernetes' types require it, so a strict client must find it. */
+    assert_string_equal(json_str_at(node()->root, "status.nodeInfo.bootID"), "");
     assert_string_equal(json_str_at(node()->root, "metadata.labels.zone"), "a");
     run_s(&s, 3600);
     const struct obj *lease = stage_get(s.sim, &KIND_LEASE, "kube-node-lease", "n");

@@ -698,6 +698,45 @@ static void test_five_thousand_pods(void **state)
     kit_close(&kit);
 }
 
+/* Takes all effects; returns the starts among them, which are noted in `asked`. */
+static size_t take_starts(struct kit *kit, struct start_pod **asked)
+{
+    struct start_effect effect;
+    size_t n = 0;
+    while (start_next(kit->start, &effect)) {
+        if (effect.type == FX_START)
+            asked[n++] = effect.pod;
+    }
+    assert_null(start_check(kit->start));
+    return n;
+}
+
+/* A host that has enough to do is not asked for more until it has answered some: what waits can
+ * still be called off, and a kill does not stand behind a thousand starts. */
+static void test_starts_wait_for_answers(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_open(&kit, 0);
+    const struct start_container_spec cts[] = {MAIN("a")};
+    struct start_pod_spec spec = {.uid = "p", .containers = cts, .n_containers = 1};
+    struct start_pod *pods[600], *asked[600];
+    for (size_t i = 0; i < ARRAY_LEN(pods); i++)
+        pods[i] = start_pod_add(kit.start, &spec, kit.now);
+    assert_int_equal(take_starts(&kit, asked), 256);
+    start_pod_remove(kit.start, pods[599]); /* nobody had begun with it */
+    assert_int_equal(take_starts(&kit, asked + 256), 0);
+    for (size_t i = 0; i < 63; i++)
+        start_running(kit.start, asked[i], 0, 1, kit.now);
+    assert_int_equal(take_starts(&kit, asked + 256), 0);
+    start_not_run(kit.start, asked[63], 0, 1, kit.now); /* an answer too */
+    assert_int_equal(take_starts(&kit, asked + 256), 64);
+    for (size_t i = 64; i < 128; i++)
+        start_pod_remove(kit.start, asked[i]); /* no answer will come */
+    assert_int_equal(take_starts(&kit, asked + 320), 64);
+    kit_close(&kit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -729,6 +768,7 @@ int main(void)
         cmocka_unit_test(test_no_pod_without_a_graph),
         cmocka_unit_test(test_removal_leaves_no_trace),
         cmocka_unit_test(test_five_thousand_pods),
+        cmocka_unit_test(test_starts_wait_for_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static void leaf_make(struct cgroup_tree *tree, const char *pod, const char *lea
 static void leaf_end(struct cgroup_tree *tree, const char *pod, const char *leaf)
 {
     end_leaf(tree, pod, leaf);
-    cgroup_pod_remove(tree, pod);
+    (void)cgroup_pod_remove(tree, pod);
 }
 
 static void test_life_of_a_leaf(void **state)
@@ -191,7 +191,7 @@ static void test_life_of_a_leaf(void **state)
     assert_false(cgroup_leaf_remove(tree, "p1", "app.g1"));
     assert_int_equal(cgroup_leaf_usage(tree, "p1", "app.g1", &usage), 0);
     assert_int_equal(usage.processes, 1);
-    cgroup_pod_remove(tree, "p1"); /* not while it is used */
+    assert_false(cgroup_pod_remove(tree, "p1")); /* not while it is used */
     assert_true(cgroup_leaf_is_populated(tree, "p1", "app.g1"));
     assert_int_equal(cgroup_leaf_kill(tree, "p1", "app.g1"), 0);
     int status = child_wait(&child);
@@ -202,7 +202,7 @@ static void test_life_of_a_leaf(void **state)
     assert_true(cgroup_leaf_remove(tree, "p1", "app.g1"));
     assert_int_equal(cgroup_leaf_kill(tree, "p1", "app.g1"), 0);
     assert_int_equal(cgroup_leaf_usage(tree, "p1", "app.g1", &usage), -ENOENT);
-    cgroup_pod_remove(tree, "p1");
+    eventually(cgroup_pod_remove(tree, "p1"));
 }
 
 static void test_groups_inside_a_leaf_go_with_it(void **state)
@@ -485,7 +485,7 @@ static void expect_bomb_dies(struct cgroup_tree *tree)
     assert_int_equal(cgroup_leaf_kill(tree, "p1", "bomb.g1"), 0);
     eventually((reap_all(), !cgroup_leaf_is_populated(tree, "p1", "bomb.g1")));
     eventually(cgroup_leaf_remove(tree, "p1", "bomb.g1"));
-    cgroup_pod_remove(tree, "p1");
+    (void)cgroup_pod_remove(tree, "p1");
 }
 
 static void test_kill_ends_a_fork_bomb(void **state)
@@ -633,7 +633,7 @@ static void test_leftovers_and_odd_names(void **state)
     struct err err = {0};
     assert_int_equal(cgroup_leaf_make(tree, "p1", huge, NOTHING, &err), -ENAMETOOLONG);
     assert_non_null(strstr(err.text, "make control group"));
-    cgroup_pod_remove(tree, "p1");
+    (void)cgroup_pod_remove(tree, "p1");
 }
 
 /* Where a process is, in the hierarchy of a controller. */
@@ -782,7 +782,7 @@ static void expect_nothing_done(struct cgroup_tree *tree)
     assert_int_equal(usage.cpu_ns, -1);
     assert_int_equal(usage.memory_bytes, -1);
     assert_true(cgroup_leaf_remove(tree, "p1", "app.g1"));
-    cgroup_pod_remove(tree, "p1");
+    (void)cgroup_pod_remove(tree, "p1");
     cgroup_each_leaf(tree, remember, &seen);
     assert_string_equal(str_text(&seen), "");
     assert_int_equal(cgroup_own(tree, "supervisor", 100, (int)getpid(), &err), 0);

@@ -55,7 +55,9 @@ static const struct place_row PLACES[] = {
               "0::/muster.slice/n%2f1/pod-1.slice/c.g1.scope\n",
               "v2 /r + /muster.slice/n%2f1/pod-1.slice/c.g1.scope|"},
     {"another node's own group", "1 2 0:1 / /r rw - cgroup2 cgroup2 rw\n",
-              "0::/muster.slice/other/supervisor.scope\n", "v2 /r + /muster.slice/other/supervisor.scope|"},
+              "0::/muster.slice/other/supervisor.scope\n", "v2 /r +  aside|"},
+    {"a scope of somebody else", "1 2 0:1 / /r rw - cgroup2 cgroup2 rw\n",
+              "0::/a/b.scope\n", "v2 /r + /a/b.scope|"},
     {"garbage", "\n - \n1 2 3 4\n1 2 0:1 / /r rw - cgroup2", "0:\n:::\n0::x\n", "v2 /r + |"},
 };
 // clang-format on
@@ -78,7 +80,7 @@ static void test_places(void **state)
     for (size_t i = 0; i < ARRAY_LEN(PLACES); i++) {
         struct cgroup_places places = {0};
         scoped_str got = {0};
-        cgroup_places_parse(PLACES[i].mountinfo, PLACES[i].self, "/r", "n/1", &places);
+        cgroup_places_parse(PLACES[i].mountinfo, PLACES[i].self, "/r", &places);
         describe(&places, &got);
         cgroup_places_done(&places);
         if (!str_eq(str_text(&got), PLACES[i].expected))

@@ -315,11 +315,27 @@ static void test_limits(void **state)
     request.nofile_soft = INT64_MAX; /* as much as there may be */
     assert_true(str_starts(
         run_shell(&rig, request, "test $(ulimit -Sn) = $(ulimit -Hn) && echo ok"), "123\nok"));
-    request.oom_score_adj =
-        rig.spawn.oom_score_adj + 10 > 1000 ? 1000 : rig.spawn.oom_score_adj + 10;
-    unlink(rig.out);
-    scoped_free char *wanted = mem_printf("%d\n", request.oom_score_adj);
-    assert_string_equal(run_shell(&rig, request, "cat /proc/self/oom_score_adj"), wanted);
+    rig_close(&rig);
+}
+
+/* The child has what was asked for, whatever the one before it had; we have our own again. */
+static void test_scores_of_the_killer(void **state)
+{
+    struct rig rig = rig_open(false);
+    struct spawn_request request = plain(&rig, NULL);
+    (void)state;
+    int own = rig.spawn.oom_own;
+    const int WANTED[] = {own + 10 > 1000 ? 1000 : own + 10, own, 1000};
+    for (size_t i = 0; i < ARRAY_LEN(WANTED); i++) {
+        request.oom_score_adj = WANTED[i];
+        unlink(rig.out);
+        scoped_free char *wanted = mem_printf("%d\n", WANTED[i]);
+        assert_string_equal(run_shell(&rig, request, "cat /proc/self/oom_score_adj"), wanted);
+    }
+    spawn_rest(&rig.spawn);
+    scoped_str now = {0};
+    assert_int_equal(file_read("/proc/self/oom_score_adj", 64, &now, NULL), 0);
+    assert_int_equal(strtol(str_text(&now), NULL, 10), own);
     rig_close(&rig);
 }
 
@@ -424,6 +440,27 @@ static void test_birth_in_a_group(void **state)
     group_remove(group);
 }
 
+/* A session of its own is dear, and one that has no terminal can be shared. */
+static void test_in_a_group_our_session_is_enough(void **state)
+{
+    scoped_free char *group = group_make(V2_ROOTS, "cgroup.controllers", "");
+    (void)state;
+    if (group == NULL)
+        skip();
+    const char *const argv[] = {"/proc/self/exe", "session", NULL};
+    struct rig rig = rig_open(false);
+    struct spawn_request request = plain(&rig, argv);
+    request.cgroup = group;
+    for (int shares = 0; shares < 2; shares++) {
+        rig.spawn.has_session = shares;
+        unlink(rig.out);
+        assert_int_equal(run(&rig, &request), 0);
+        assert_string_equal(str_text(&rig.text), shares ? "group\n" : "leader\n");
+    }
+    rig_close(&rig);
+    group_remove(group);
+}
+
 static void test_groups_of_the_first_version_are_joined(void **state)
 {
     scoped_free char *group = group_make(V1_ROOTS, "tasks", "");
@@ -502,8 +539,8 @@ static int child_fds(void)
 
 static int child_session(void)
 {
-    bool leads = getsid(0) == getpid() && getpgrp() == getpid() && open("/dev/tty", O_RDWR) < 0;
-    printf("%s\n", leads ? "leader" : "member");
+    bool has_session = getsid(0) == getpid() && open("/dev/tty", O_RDWR) < 0;
+    printf("%s\n", getpgrp() != getpid() ? "member" : has_session ? "leader" : "group");
     return 0;
 }
 
@@ -522,9 +559,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_signals_are_as_in_the_beginning),
         cmocka_unit_test(test_each_child_leads_a_session),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_scores_of_the_killer),
         cmocka_unit_test(test_user_and_groups),
         cmocka_unit_test(test_mounts_are_the_childs_alone),
         cmocka_unit_test(test_birth_in_a_group),
+        cmocka_unit_test(test_in_a_group_our_session_is_enough),
         cmocka_unit_test(test_groups_of_the_first_version_are_joined),
         cmocka_unit_test(test_a_killed_group_is_not_used_again),
     };

@@ -591,12 +591,15 @@ static void test_a_dead_helper_loses_no_signal(void **state)
 }
 
 /* Killed again and again under load: each start is answered once, and each that started ends once.
- * What was under way when a helper died has failed, but no more than that. */
+ * What was under way when a helper died has failed, but no more than that: nearly always the few of
+ * a portion, and all that was sent if the machine stood still between the end of the connection and
+ * the end of the process. */
 static void test_helpers_die_under_load(void **state)
 {
     enum {
         N = 1500,
         KILLS = 4,
+        SENT_MAX = 128,
     };
     struct rig rig;
     char id[32];
@@ -629,7 +632,7 @@ static void test_helpers_die_under_load(void **state)
     print_message("# %d ended as they should, %d were not known to have started\n", n_known,
                   rig.n[SPAWN_FAILED]);
     assert_int_equal(n_known, rig.n[SPAWN_EXITED]);
-    assert_true(rig.n[SPAWN_FAILED] <= KILLS * SPAWN_WIRE_BATCH);
+    assert_true(rig.n[SPAWN_FAILED] <= KILLS * SENT_MAX);
     rig_close(&rig);
 }
 
