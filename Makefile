@@ -12,6 +12,7 @@ FUZZ_SECONDS ?= 120
 ARGS ?= examples/training.yaml
 CHAOS ?= 200 600
 SOAK ?= 30 8
+FRESH ?= bookworm trixie
 SAN = -Db_sanitize=address,undefined
 
 # What is checked daily is strict; a user's release build is not, for the sake of newer compilers.
@@ -27,7 +28,7 @@ BUILDS = build build-san build-tsan build-cov build-clang build-fuzz
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all run test chaos soak bench fuzz lint install coverage tsan model model-mutants docs format clean help FORCE
+.PHONY: all run test chaos soak bench fuzz lint install coverage tsan model model-mutants docs fresh format clean help FORCE
 
 all: build@compile  ## build the release into build/
 	@:
@@ -70,6 +71,9 @@ model-mutants: model@setup  ## put known bugs into that model; each must be foun
 
 docs: docs@setup build@compile  ## write the pages that are made from tables (docs/reference, docs/machines)
 	scripts/docs build/docs/generate/generate
+
+fresh:  ## run the two commands of the README on a fresh Debian (FRESH="bookworm trixie")
+	for suite in $(FRESH); do scripts/fresh $$suite || exit; done
 
 format: lint@setup  ## format all C files in place
 	scripts/format -i

@@ -318,10 +318,11 @@ def start_rows(s):
             f" (others took {others:.0%}; without them {left_to_us(capped) / left_to_us(free):.3f} x)")
         name = f"{len(free[0]['ready_s'])} {kind.upper()} starts, 1 a core"
         kit.row(f"{name}: last ready", f"{middle(capped, 1):.2f} s",
-                f"all at once {middle(free, 1):.2f} s: {ratio:.3f} x{corrected}", "<= 1.02 x",
-                kit.verdict(ratio, 1.02, True))
+                f"all at once {middle(free, 1):.2f} s: {ratio:.3f} x{corrected}",
+                *kit.bars.judge("last ready", ratio, f"{ratio:.3f} x, {kind.upper()}{corrected}"))
         # The bar is of starts that need a CPU; two that need memory get in each other's way.
-        bar = ("<= 1.2 x", kit.verdict(own / alone, 1.2, True)) if kind == "alu" else ("-", "-")
+        told = f"{own / alone:.2f} x, {own:.0f} ms"
+        bar = kit.bars.judge("own start", own / alone, told) if kind == "alu" else ()
         kit.row(f"{name}: own start p99", f"{own:.0f} ms",
                 f"alone {alone:.0f} ms: {own / alone:.2f} x", *bar)
 
