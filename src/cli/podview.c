@@ -104,7 +104,7 @@ bool podview_is_done(const struct podview_one *one)
     return has_ended_well(one) || (is_ready && (!one->is_init || one->is_sidecar));
 }
 
-bool podview_meets(const struct podview_one *one, enum dep_condition condition)
+static bool meets(const struct podview_one *one, enum dep_condition condition)
 {
     switch (condition) {
     case DEP_READY:
@@ -124,7 +124,7 @@ const struct podview_need *podview_unmet(const struct podview *view, uint32_t i)
     for (size_t k = 0; k < one->needs.len; k++) {
         const struct podview_need *need = &one->needs.items[k];
         const struct podview_one *on = &view->list.items[need->on];
-        if (podview_meets(on, need->condition))
+        if (meets(on, need->condition))
             continue;
         if (podview_is_final(on))
             return need;

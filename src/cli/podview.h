@@ -36,7 +36,6 @@ void podview_close(struct podview *view);
 const char *podview_condition(enum dep_condition condition);
 /* As good as it can be: ready, or ended well and for good. */
 bool podview_is_done(const struct podview_one *one);
-bool podview_meets(const struct podview_one *one, enum dep_condition condition);
 /* Will not start again by itself. */
 bool podview_is_final(const struct podview_one *one);
 /* Of a container that is blocked: the need that is not met, those that never will be first. */

@@ -72,7 +72,8 @@ static int label_cmp(const void *a, const void *b)
     return strcmp(((const struct label *)a)->key, ((const struct label *)b)->key);
 }
 
-void rows_labels(yyjson_val *labels, struct str *out)
+/* "a=b,c=d", or "<none>". */
+static void add_labels(yyjson_val *labels, struct str *out)
 {
     VEC(struct label) sorted = {0};
     size_t i, n;
@@ -107,7 +108,7 @@ static void add_row(struct rows *rows, yyjson_val *row)
     }
     if (rows->show_labels) {
         scoped_str labels = {0};
-        rows_labels(yyjson_obj_get(metadata, "labels"), &labels);
+        add_labels(yyjson_obj_get(metadata, "labels"), &labels);
         grid_cell(&rows->grid, str_text(&labels));
     }
     rows->count++;

@@ -30,5 +30,3 @@ struct rows {
 int rows_add_table(struct rows *rows, yyjson_val *table);
 void rows_print(struct rows *rows, struct str *out); /* what was added since the last time */
 void rows_done(struct rows *rows);
-/* "a=b,c=d", or "<none>". */
-void rows_labels(yyjson_val *labels, struct str *out);

@@ -75,7 +75,8 @@ size_t run_view_width(struct sv text)
     return width;
 }
 
-void run_view_cut(struct sv text, size_t columns, bool utf8, struct str *out)
+/* At most so many columns of it, with an ellipsis when something was cut off; ends colours. */
+static void add_cut(struct sv text, size_t columns, bool utf8, struct str *out)
 {
     bool fits = run_view_width(text) <= columns, colored = false;
     const char *mark = fits || columns == 0 ? "" : utf8 ? "…" : ">";
@@ -134,7 +135,8 @@ void run_view_clean(struct sv line, struct str *out)
 
 /* ---- words ---- */
 
-void run_view_seconds(time_ms ms, struct str *out)
+/* "3.2 s", "2m 5s" */
+static void add_seconds(time_ms ms, struct str *out)
 {
     if (ms < 120000)
         str_addf(out, "%" PRId64 ".%" PRId64 " s", ms / 1000, ms % 1000 / 100);
@@ -264,12 +266,12 @@ static void add_phrase(const struct run_group *group, const struct run_style *st
     switch (look) {
     case LOOK_GOOD:
         str_add(out, "succeeded in ");
-        run_view_seconds(group->ended_at - style->began_at, out);
+        add_seconds(group->ended_at - style->began_at, out);
         add_restarts(&counts, out);
         break;
     case LOOK_BAD:
         str_add(out, group->outcome == RUN_GONE ? "gone after " : "failed after ");
-        run_view_seconds(group->ended_at - style->began_at, out);
+        add_seconds(group->ended_at - style->began_at, out);
         str_addf(out, "%s%s", group->why ? ": " : "", group->why ? group->why : "");
         break;
     case LOOK_STOPPING:
@@ -286,7 +288,7 @@ static void add_phrase(const struct run_group *group, const struct run_style *st
         }
         if (group->pods_expected == group->pods_at_once) {
             str_addf(out, "%zu/%zu ready in ", counts.total, counts.total);
-            run_view_seconds(group->ready_at - style->began_at, out);
+            add_seconds(group->ready_at - style->began_at, out);
             add_restarts(&counts, out);
             break;
         } /* fall through */
@@ -362,7 +364,7 @@ void run_view_line(const struct run_group *group, const struct run_style *style,
     paint(style, SIGNS[look].color, style->utf8 ? SIGNS[look].utf8 : SIGNS[look].ascii, &line);
     str_addc(&line, ' ');
     run_view_name(group, &name);
-    run_view_cut((struct sv){str_text(&name), name.len}, name_max, style->utf8, &line);
+    add_cut((struct sv){str_text(&name), name.len}, name_max, style->utf8, &line);
     for (size_t i = name.len; i < pad; i++)
         str_addc(&line, ' ');
     str_add(&line, "  ");
@@ -372,7 +374,7 @@ void run_view_line(const struct run_group *group, const struct run_style *style,
         add_bar(group, style, width, &line);
     add_phrase(group, style, look, &line);
     /* The last column stays free: some terminals wrap when it is written. */
-    run_view_cut((struct sv){str_text(&line), line.len}, columns - 1, style->utf8, out);
+    add_cut((struct sv){str_text(&line), line.len}, columns - 1, style->utf8, out);
 }
 
 void run_view_summary(const struct run_model *model, time_ms now, struct str *out)
@@ -386,7 +388,7 @@ void run_view_summary(const struct run_model *model, time_ms now, struct str *ou
                  run_verdict_is_success(&verdict) ? "stopped" : "had not ended");
     if (verdict.ready_at >= 0) {
         str_add(out, "; all ready after ");
-        run_view_seconds(verdict.ready_at - model->began_at, out);
+        add_seconds(verdict.ready_at - model->began_at, out);
     } else {
         str_add(out, "; not all got ready");
     }
@@ -396,5 +398,5 @@ void run_view_summary(const struct run_model *model, time_ms now, struct str *ou
     else
         str_add(out, "; no restarts");
     str_add(out, "; took ");
-    run_view_seconds(now - model->began_at, out);
+    add_seconds(now - model->began_at, out);
 }

@@ -20,11 +20,8 @@ void run_view_line(const struct run_group *group, const struct run_style *style,
 void run_view_plain(const struct run_group *group, const struct run_style *style, struct str *out);
 /* "2 succeeded, 1 failed; all ready after 3.2 s; no restarts; took 4.0 s" */
 void run_view_summary(const struct run_model *model, time_ms now, struct str *out);
-void run_view_seconds(time_ms ms, struct str *out); /* "3.2 s", "2m 5s" */
 
 /* Columns that a text takes on a terminal; colours take none. */
 size_t run_view_width(struct sv text);
-/* At most so many columns of it, with an ellipsis when something was cut off; ends colours. */
-void run_view_cut(struct sv text, size_t columns, bool utf8, struct str *out);
 /* A line of somebody's log made harmless: colours stay, other control sequences go. */
 void run_view_clean(struct sv line, struct str *out);

@@ -38,7 +38,8 @@ static bool path_met(const struct vigil *vigil, yyjson_val *object)
     return n > 0 && (vigil->value == NULL || str_eq(str_text(&text), vigil->value));
 }
 
-bool vigil_met(const struct vigil *vigil, const struct item *item, yyjson_val *object)
+/* NULL: there is no such object. */
+static bool is_met(const struct vigil *vigil, const struct item *item, yyjson_val *object)
 {
     switch (vigil->what) {
     case VIGIL_DELETE:
@@ -65,7 +66,7 @@ static bool met(const struct watchman *w, yyjson_val *object)
 {
     struct item known = *w->item;
     known.uid = known.uid ? known.uid : w->uid;
-    return vigil_met(w->vigil, &known, object);
+    return is_met(w->vigil, &known, object);
 }
 
 static int missing(struct watchman *w, const char *what)

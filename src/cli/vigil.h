@@ -17,5 +17,3 @@ struct vigil {
 /* 0 once it is so; else an exit code, the reason has been printed. An item with a uid that was
  * replaced by another of its name counts as deleted. */
 int vigil_keep(const struct vigil *vigil, const struct item *item);
-/* Is it so? For tests and for the vigil itself. NULL: there is no such object. */
-bool vigil_met(const struct vigil *vigil, const struct item *item, yyjson_val *object);

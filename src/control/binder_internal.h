@@ -7,6 +7,8 @@
 #include "store/object.h"
 #include <bsd/sys/queue.h>
 
+#define TAINT_CORDONED "node.kubernetes.io/unschedulable" /* of a node with spec.unschedulable */
+
 /* The binder in parts:
  *   binder.c        hears of pods and nodes, asks the engine, writes bindings;
  *   binder_class.c  pods that fit and fail together: their rules as the engine wants them;

@@ -49,12 +49,12 @@ static yyjson_val *untolerated(yyjson_val *taints, yyjson_val *tolerations)
     return NULL;
 }
 
-/* A cordoned node is as if it had this taint. */
+/* A cordoned node is as if it had its taint, also before it has. */
 static bool tolerates_cordon(yyjson_val *tolerations)
 {
     scoped_json *doc = NULL;
-    int r = json_parse(
-        SV("{\"key\":\"node.kubernetes.io/unschedulable\",\"effect\":\"NoSchedule\"}"), &doc, NULL);
+    int r =
+        json_parse(SV("{\"key\":\"" TAINT_CORDONED "\",\"effect\":\"NoSchedule\"}"), &doc, NULL);
     return r == 0 && match_tolerates(tolerations, yyjson_doc_get_root(doc));
 }
 

@@ -78,6 +78,23 @@ static void add_waiting_owners(struct control *control, const struct obj *obj)
     }
 }
 
+/* Most changes are of a status or an annotation: whom the object lives for is the same as before.
+ */
+static bool is_owned_as_before(const struct change *change)
+{
+    const struct obj *obj = change->obj, *old = change->old;
+    return old != NULL && obj->meta.deleted == old->meta.deleted &&
+           yyjson_equals(obj->meta.owners, old->meta.owners);
+}
+
+static void map_owned(struct control *control, const struct change *change)
+{
+    if (yyjson_arr_size(change->obj->meta.owners) > 0)
+        control_add(control, change->obj->meta.uid);
+    if (change->old != NULL && yyjson_arr_size(change->old->meta.owners) > 0)
+        add_waiting_owners(control, change->old); /* it may have let go of one */
+}
+
 static void garbage_map(struct control *control, const struct change *change)
 {
     const struct obj *obj = change->obj;
@@ -86,10 +103,8 @@ static void garbage_map(struct control *control, const struct change *change)
         add_waiting_owners(control, obj);
         return;
     }
-    if (yyjson_arr_size(obj->meta.owners) > 0)
-        control_add(control, obj->meta.uid);
-    if (change->old != NULL && yyjson_arr_size(change->old->meta.owners) > 0)
-        add_waiting_owners(control, change->old); /* it may have let go of one */
+    if (!is_owned_as_before(change))
+        map_owned(control, change);
     if (waits_for_dependents(obj) || sets_dependents_free(obj)) {
         control_add(control, obj->meta.uid);
         if (change->old == NULL || !waits_for_dependents(change->old))

@@ -114,7 +114,6 @@ struct sets *sets_new(void);
 void sets_free(struct sets *sets);
 /* The UID of the JobSet that controls this Job, or NULL. */
 const char *job_set_uid(const struct obj *job);
-bool set_is_in_place(const struct obj *set);
 /* The JobSet is there, or has changed: makes its state, with all Jobs and pods that the cache
  * knows, and reads it anew. */
 struct set_state *sets_put(struct sets *sets, const struct cache *cache, const struct obj *set);
@@ -153,9 +152,8 @@ struct set_epochs set_epochs(yyjson_val *status);
  */
 void look_deprecate(struct set_look *look);
 void look_group(struct set_look *look);
-bool look_wants_restart(const struct set_look *look); /* somebody asks for one */
-void look_note_request(struct set_look *look);        /* and it is done */
-void look_answer_request(struct set_look *look);      /* where nothing restarts in place */
+void look_note_request(struct set_look *look);   /* the restart that somebody asked for is done */
+void look_answer_request(struct set_look *look); /* where nothing restarts in place */
 void look_settle_restart(struct set_look *look);
 
 /* ---- jobset_status.c ---- */

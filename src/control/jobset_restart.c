@@ -63,7 +63,7 @@ static const char *request_of(const struct set_look *look)
 
 /* The last one that was answered is the message of a condition: whatever server keeps the JobSet,
  * conditions are kept as they are. */
-bool look_wants_restart(const struct set_look *look)
+static bool look_wants_restart(const struct set_look *look)
 {
     const char *wanted = request_of(look);
     yyjson_val *last = set_condition(look->set, REQUESTED);

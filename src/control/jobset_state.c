@@ -37,7 +37,7 @@ const char *job_set_uid(const struct obj *job)
     return NULL;
 }
 
-bool set_is_in_place(const struct obj *set)
+static bool set_is_in_place(const struct obj *set)
 {
     return str_eq(json_str_at(set->root, "spec.failurePolicy.restartStrategy"), "InPlaceRestart");
 }

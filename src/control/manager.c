@@ -304,12 +304,6 @@ void control_wake(struct control *control)
     ask_to_wake(control->manager);
 }
 
-void control_retry(struct control *control)
-{
-    assert(control->turn != NULL);
-    control->turn->failed = true;
-}
-
 /* A conflict is no news: somebody was faster, and we look again. */
 static void tell_refusal(const struct sent *sent, const struct status *status)
 {

@@ -63,8 +63,6 @@ void control_write(struct control *control, struct write *write);
 /* The same, and the first refusal of the reconciliation is told: a Warning about that object. */
 void control_write_about(struct control *control, struct write *write, struct obj *about,
                          const char *reason);
-/* This reconciliation could not do all it should: the key comes back after a pause. */
-void control_retry(struct control *control);
 /* Records an Event about an object; the same one again only counts up. `type`: "Normal" or
  * "Warning". */
 void control_event(struct control *control, const struct obj *about, const char *type,
