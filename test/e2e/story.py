@@ -37,14 +37,20 @@ def gang_of(workload_name):
 
 
 class Story:
-    """What happened so far. Each change comes in once, from whoever sees it first."""
+    """What happened so far. Each change comes in once, from whoever sees it first; watches of several
+    kinds are not in step with each other, so it is the revisions that say what came before what."""
 
     def __init__(self):
-        self.told = []
+        self.entries = []
+        self.revision = 0  # of what is being told; a rehearsal is told in order
         self.labels = {}  # names of pods to who they are in the story
 
+    @property
+    def told(self):
+        return [entry[1:] for entry in sorted(self.entries, key=lambda entry: entry[0])]
+
     def tell(self, who, what):
-        self.told.append((who, what))
+        self.entries.append((self.revision, who, what))
 
     def condition(self, workload, kind, status, reason):
         gang = gang_of(workload)
@@ -193,6 +199,7 @@ class Recorder:
             names = {thing["metadata"]["uid"] for thing in found["items"]}
             for thing in found["items"]:
                 self._take(path, thing)
+            self.story.revision = int(found["metadata"]["resourceVersion"])
             for uid in [u for (p, u) in self.seen if p == path and u not in names]:
                 self._drop(path, uid)
         with api.watch(path, resourceVersion=found["metadata"]["resourceVersion"]) as events:
@@ -208,6 +215,7 @@ class Recorder:
     def _take(self, path, thing):
         before = self.seen.get((path, thing["metadata"]["uid"]))
         self.seen[path, thing["metadata"]["uid"]] = thing
+        self.story.revision = int(thing["metadata"]["resourceVersion"])
         compare = {WORKLOADS: self._workload, JOBSETS: self._jobset, PODS: self._pod}[path]
         compare(thing["metadata"]["name"], thing, before or {})
         self.changed.notify_all()

@@ -30,6 +30,7 @@ def pods_go_on_and_are_adopted_with_their_states(n):
     n.run(pod("lives", container("db", f"echo $$$$ >> {pids}; exec sleep 1000",
                                  readinessProbe=exec_probe("true")),
               container("app", f"echo $$$$ >> {pids}; exec sleep 1000", dependsOn=["db"])))
+    wait_until(lambda: len(pids_in(pids)) == 2, "both have begun")
     before = pids_in(pids)
     n.restart()
     thing = n.wait("lives", is_ready)
@@ -208,7 +209,7 @@ def process_1_of_a_container_reaps_orphans(n):
         if not server.stdout.readline().startswith("ready "):
             raise Skip("no namespaces here")
         first = int(pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text())
-        inside = ["nsenter", "--target", str(first), "--pid", "--mount"]
+        inside = ["nsenter", "--target", str(first), "--pid", "--mount", "--root"]
         subprocess.run(inside + ["sh", "-c", "(sh -c 'sleep 0.05 & exit 0' &)"], check=True)
 
         def zombies():

@@ -515,6 +515,15 @@ def invalid_objects_name_every_cause(world):
 
 
 @cases
+def deleting_a_pod_answers_with_the_pod(world):
+    ns, _ = home(world)
+    made = world.put(ns, pod("p"))
+    gone = world.api.ok("DELETE", f"/api/v1/namespaces/{ns}/pods/p?gracePeriodSeconds=0")
+    equal((gone["kind"], gone["metadata"]["uid"]), ("Pod", made["metadata"]["uid"]), "answer")
+    world.api.refused(404, "GET", f"/api/v1/namespaces/{ns}/pods/p")
+
+
+@cases
 def delete_with_preconditions(world):
     ns, path = home(world)
     made = world.put(ns, configmap("a"))

@@ -131,7 +131,8 @@ def worker_ends_with_Y_and_the_jobset_fails(one):
     equal(status["terminalState"], "Failed", "verdict")
     failed = [c for c in status["conditions"] if c["type"] == "Failed" and c["status"] == "True"]
     equal(failed[0]["reason"], "FailJobSetFailurePolicyAction", "reason")
-    equal(len(run.starts()), 2, "starts")
+    # The other one may be ended before it could say that it has begun.
+    equal(len(run.starts()) <= 2, True, "nobody was started again")
 
 
 def replaced(one, name, action, blow=None):

@@ -34,14 +34,16 @@ def apply_example(path):
     return run
 
 
-def is_offered(path):
-    """Scenarios are for the simulator, and a Configuration is for a server that is started with it."""
-    return not any(f"kind: {kind}" in path.read_text() for kind in ("Scenario", "Configuration"))
+def is_for_a_server(path):
+    """What is in examples/ itself is; in the folders beside the files are also scenarios, and
+    configurations for a server that starts."""
+    return path.parent.name == "examples" or not any(
+        f"kind: {kind}" in path.read_text() for kind in ("Scenario", "Configuration"))
 
 
-for example in sorted((SOURCE / "examples").glob("*.yaml")):
-    if is_offered(example):
-        cases.add(f"apply {example.name} twice", apply_example(example))
+for example in sorted((SOURCE / "examples").glob("**/*.yaml")):
+    if is_for_a_server(example):
+        cases.add(f"apply {example.relative_to(SOURCE / 'examples')} twice", apply_example(example))
 
 
 @cases

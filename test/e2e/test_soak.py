@@ -204,7 +204,10 @@ class World:
         self.quota.check()
         self.check_secrets()
         self.api.ok("DELETE", EVENTS)
-        wait_until(self.is_clean, "no process, no group and no file is left", SETTLE_S)
+        try:
+            wait_until(lambda: not self.left_over(), "no process, no group and no file is left", SETTLE_S)
+        except AssertionError as failure:
+            fail(f"{failure}: {self.left_over()}")
         self.meter.measure(self.server)
 
     def is_quiet(self):
@@ -212,17 +215,17 @@ class World:
         ready = self.api.get(f"{STATEFUL}/pool")["status"].get("readyReplicas", 0)
         return len(pods) == 1 and ready == 1 and not self.api.get(WORKLOADS)["items"]
 
-    def is_clean(self):
-        """Only the server, its spawners and the pool's one process are ours."""
+    def left_over(self):
+        """What is neither the server, its spawners nor the pool's one process."""
         strangers = [command(pid) for pid in descendants() if " up --data" not in command(pid) and
                      "spawner" not in command(pid)]
         folders = [str(path) for what in ("logs", "pods", "hosts")
-                   for path in self.server.data.glob(f"nodes/*/{what}/*")]
+                   for path in self.server.data.glob(f"nodes/*/{what}/*") if "_pool-0_" not in str(path)]
         uids = [pod["metadata"]["uid"] for pod in self.api.get(PODS)["items"]]
         stray = [group for group in groups(self.prefix) if "/pod-" in group and
                  not any(uid in group for uid in uids)]
-        return (strangers == ["sleep 100000"] and not stray and
-                len([f for f in folders if "_pool-0_" not in f]) <= 1)
+        return ((strangers if strangers != ["sleep 100000"] else []) + stray +
+                (folders if len(folders) > 1 else []))
 
     def keep(self):
         """Everything that tells why, where the caller wants it."""

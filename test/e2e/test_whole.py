@@ -21,7 +21,8 @@ from story import JOBSETS, PODS, WORKLOADS, Recorder, rehearsed
 
 cases = Cases()
 FILE = SOURCE / "examples" / "whole.yaml"
-SCENARIO = SOURCE / "examples" / "whole" / "scenario.yaml"
+FOLDER = SOURCE / "examples" / "whole"  # a scenario and the server's configuration
+CONFIG = FOLDER / "configuration.yaml"
 VPODS = "/apis/muster.dev/v1alpha1/namespaces/default/vpods"
 CONFIGMAP = "/api/v1/namespaces/default/configmaps/training"
 QUEUE = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/machine"
@@ -36,7 +37,7 @@ class World:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.file = self.folder / "whole.yaml"
-        self.server = Server(folder, "--nodes", str(FILE), "--config", str(FILE), node=True).start()
+        self.server = Server(folder, "--nodes", str(FILE), "--config", str(CONFIG), node=True).start()
         self.recorder = Recorder(self.server)
         self.run = None
 
@@ -227,7 +228,7 @@ def the_pool_noticed_nothing(w):
 
 @cases
 def the_rehearsal_tells_the_same_story(w):
-    done = subprocess.run([muster_path(), "simulate", "-o", "jsonl", FILE, SCENARIO], text=True,
+    done = subprocess.run([muster_path(), "simulate", "-o", "jsonl", FILE, FOLDER], text=True,
                           capture_output=True)
     equal((done.returncode, done.stderr), (0, ""), "exit code and stderr")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -248,7 +249,7 @@ def the_rehearsal_tells_the_same_story(w):
 @cases
 def and_with_one_command(w):
     env = {**os.environ, "TMPDIR": str(w.folder), "MUSTER_DATA": str(w.folder / "none")}
-    with Process([muster_path(), "run", "--private", str(FILE)], env=env, cwd=SOURCE) as process:
+    with Process([muster_path(), "run", "--private", str(FILE), str(CONFIG)], env=env, cwd=SOURCE) as process:
         equal(process.wait(LONG_S), 0, "exit code")
         out, errors = process.lines.rest(), process.errors.rest()
     equal(errors, [], "stderr")
