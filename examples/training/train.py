@@ -5,7 +5,9 @@
 Each worker has its own part of the data. In every step it computes its part of the gradient, and all
 parts are summed by a ring all-reduce over loopback sockets: nobody gets on without all others. Every
 few steps the weights are saved. Whoever loses a neighbour ends; started again, all agree on the
-newest state that everybody has, and go on from there.
+newest state that everybody has, and go on from there. Whoever leaves at the end says so in a file
+first: if somebody dies in that moment, those who are started again find it and leave as well, instead
+of waiting for one who is done.
 
 The sum of each part is taken in one order, so the result is the same to the last bit however often
 somebody died: `train.py --alone` computes it without any network.
@@ -200,6 +202,24 @@ def tell_ready():
             time.sleep(0.05)
 
 
+def is_done(folder):
+    """Whether all have come to the end in a start before this one."""
+    return os.path.exists(os.path.join(folder, "done"))
+
+
+def leave(folder, clean):
+    with open(os.path.join(folder, "done"), "w", encoding="ascii"):
+        pass
+    if not clean:
+        return
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if name.startswith("ports-"):
+            shutil.rmtree(path, ignore_errors=True)
+        elif name.startswith("state-"):
+            os.remove(path)
+
+
 def train(args, rank, world, epoch):
     saved, rows = Saved(args.dir, rank), data_of(rank)
     tell_ready()
@@ -224,6 +244,7 @@ def train(args, rank, world, epoch):
     if rank == 0:
         finish(args, weights, error)
     ring.least(0)  # nobody leaves before all are done
+    leave(args.dir, args.clean and rank == 0)
 
 
 def finish(args, weights, error):
@@ -246,7 +267,7 @@ def main():
     parser.add_argument("--fail", default="", help="RANK@STEP: that worker dies there, once")
     parser.add_argument("--dir", default="", help="where states and ports are kept")
     parser.add_argument("--result", default="", help="a file for the fingerprint of the result")
-    parser.add_argument("--clean", action="store_true", help="removes the folder at the end")
+    parser.add_argument("--clean", action="store_true", help="removes states and ports at the end")
     parser.add_argument("--alone", action="store_true", help="computes the same without others")
     args = parser.parse_args()
     world = int(os.environ.get("WORLD_SIZE", "8"))
@@ -255,13 +276,14 @@ def main():
         return 0
     rank, epoch = int(os.environ["RANK"]), int(os.environ.get("MUSTER_EPOCH", "1"))
     os.makedirs(args.dir, exist_ok=True)
+    if is_done(args.dir):
+        print(f"worker {rank}: all is done already", flush=True)
+        return 0
     try:
         train(args, rank, world, epoch)
     except (ConnectionError, TimeoutError) as error:
         print(f"worker {rank} has lost a neighbour: {error}", flush=True)
         return 1
-    if args.clean and rank == 0:
-        shutil.rmtree(args.dir, ignore_errors=True)
     return 0
 
 
