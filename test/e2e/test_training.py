@@ -17,6 +17,7 @@ from pods import Node, wait_until
 
 cases = Cases()
 SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+PODS = "/api/v1/namespaces/default/pods"
 TRAIN = SOURCE / "examples" / "training" / "train.py"
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 KILLS_S = 75  # all of them; what is not done by then is fewer kills, not a failure
@@ -274,7 +275,10 @@ def a_restart_is_told_of_until_all_are_ready_again(w):
                    condition(o, "RestartingJobSet").get("status") == "True")
         end = w.wait_set("told", lambda o: condition(o, "RestartingJobSet").get("status") == "False")
         equal((condition(end, "RestartingJobSet")["reason"], synced(end)), ("JobsReady", turn + 1))
-        for pod in w.api.get("/api/v1/namespaces/default/pods")["items"]:
+        # Pods of the case before may still be ending.
+        pods = w.api.get(PODS + "?labelSelector=jobset.sigs.k8s.io/jobset-name%3Dtold")["items"]
+        equal(len(pods), 4, "pods")
+        for pod in pods:
             equal(pod["status"]["containerStatuses"][0]["restartCount"], turn, "of " + pod["metadata"]["name"])
     w.remove("told")
 
@@ -288,7 +292,7 @@ def who_waits_says_for_whom(w):
     spec = thing["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
     spec["containers"][0]["envFrom"] = [{"configMapRef": {"name": "not-there-yet"}}]
     w.api.ok("POST", SETS, thing)
-    found = w.api.wait_for("/api/v1/namespaces/default/pods", lambda p: any(
+    found = w.api.wait_for(PODS, lambda p: any(
         c.get("state", {}).get("waiting", {}).get("reason") == "WaitingForGroup"
         for c in p.get("status", {}).get("containerStatuses", [])))
     out, _ = w.muster("why", f"pod/{found['metadata']['name']}")
