@@ -8,7 +8,8 @@
 /* The admission controller in parts:
  *   admission.c         from changes to keys, one gang a key: a Workload and what it is of;
  *   admission_feed.c    what the objects say, told to the engine (core/admit);
- *   admission_flavor.c  which flavors suit a pod set, and what they add to its pods;
+ *   admission_flavor.c  which flavors suit a pod set;
+ *   admission_adds.c    what flavors and checks add to its pods;
  *   admission_decide.c  decisions of the engine, written as the status of Workloads;
  *   admission_checks.c  what others have to agree to;
  *   admission_draft.c   a status under way: conditions, then one write;
@@ -166,10 +167,12 @@ typedef VEC(struct admit_need) need_list;
 void flavor_needs(yyjson_val *template, need_list *out);
 /* NULL: the flavor suits pods of this template; else why not, in the arena. */
 const char *flavor_problem(struct arena *arena, const struct obj *flavor, yyjson_val *template);
-/* Puts what the assigned flavors add into the spec of a template that is like `as_written`;
- * without an assignment: nothing, so it is as it was. */
-void flavor_apply(struct cache *cache, yyjson_mut_doc *doc, yyjson_mut_val *pod_spec,
-                  yyjson_val *as_written, yyjson_val *assignment);
+
+/* ---- admission_adds.c ---- */
+/* Puts what admission adds to the pods of a set into a template, or a pod, that was as_written. */
+void adds_put(const struct gang_look *look, yyjson_mut_doc *doc, yyjson_mut_val *template,
+              yyjson_val *as_written, const char *set);
+void adds_remove(yyjson_mut_doc *doc, yyjson_mut_val *template, yyjson_val *as_written);
 
 /* ---- admission_draft.c ---- */
 struct gang_draft gang_draft_begin(const struct gang_look *look);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods and flavors: what a pod needs, which flavors it can have, what they add to it. */
+/* Pods and flavors: what a pod needs, which flavors it can have. */
 #include "base/quantity.h"
 #include "control/admission.h"
 #include "control/binder_internal.h"
@@ -202,57 +202,4 @@ const char *flavor_problem(struct arena *arena, const struct obj *flavor, yyjson
         return arena_printf(arena, "untolerated taint %s", json_str_at(taint, "key"));
     }
     return selector_problem(arena, pod, yyjson_obj_get(spec, "nodeLabels"));
-}
-
-/* ---- what they add ---- */
-
-static bool has_item(yyjson_mut_val *list, yyjson_val *item)
-{
-    size_t i, n;
-    yyjson_mut_val *other;
-    yyjson_mut_arr_foreach(list, i, n, other)
-    {
-        if (json_mut_identical(other, item))
-            return true;
-    }
-    return false;
-}
-
-static void add_flavor(yyjson_mut_doc *doc, const struct obj *flavor, yyjson_mut_val *selector,
-                       yyjson_mut_val *tolerations)
-{
-    size_t i, n;
-    yyjson_val *key, *val;
-    yyjson_obj_foreach(json_at(flavor->root, "spec.nodeLabels"), i, n, key, val)
-    {
-        json_mut_put(doc, selector, yyjson_get_str(key), yyjson_val_mut_copy(doc, val));
-    }
-    yyjson_arr_foreach(json_at(flavor->root, "spec.tolerations"), i, n, val)
-    {
-        if (!has_item(tolerations, val))
-            (void)yyjson_mut_arr_append(tolerations, yyjson_val_mut_copy(doc, val));
-    }
-}
-
-void flavor_apply(struct cache *cache, yyjson_mut_doc *doc, yyjson_mut_val *pod_spec,
-                  yyjson_val *as_written, yyjson_val *assignment)
-{
-    yyjson_val *had_selector = json_at(as_written, "spec.nodeSelector");
-    yyjson_val *had_tolerations = json_at(as_written, "spec.tolerations");
-    yyjson_mut_val *selector =
-        had_selector ? yyjson_val_mut_copy(doc, had_selector) : yyjson_mut_obj(doc);
-    yyjson_mut_val *tolerations =
-        had_tolerations ? yyjson_val_mut_copy(doc, had_tolerations) : yyjson_mut_arr(doc);
-    size_t i, n;
-    yyjson_val *key, *name;
-    yyjson_obj_foreach(yyjson_obj_get(assignment, "flavors"), i, n, key, name)
-    {
-        const struct obj *flavor = cache_get(cache, &KIND_RESOURCEFLAVOR, "", yyjson_get_str(name));
-        if (flavor != NULL)
-            add_flavor(doc, flavor, selector, tolerations);
-    }
-    json_mut_put(doc, pod_spec, "nodeSelector",
-                 yyjson_mut_obj_size(selector) > 0 || had_selector ? selector : NULL);
-    json_mut_put(doc, pod_spec, "tolerations",
-                 yyjson_mut_arr_size(tolerations) > 0 || had_tolerations ? tolerations : NULL);
 }

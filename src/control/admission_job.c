@@ -64,8 +64,8 @@ static void job_start(struct gang_look *look)
     json_mut_put(doc, spec, "suspend", yyjson_mut_bool(doc, false));
     if (given < wanted)
         json_mut_put(doc, spec, "parallelism", yyjson_mut_sint(doc, given));
-    flavor_apply(look->cache, doc, json_mut_at(spec, "template.spec"),
-                 yyjson_obj_get(set, "template"), assignment);
+    adds_put(look, doc, yyjson_mut_obj_get(spec, "template"), yyjson_obj_get(set, "template"),
+             json_str_at(set, "name"));
     write_job(look, doc);
 }
 
@@ -89,8 +89,8 @@ static void job_restore(struct gang_look *look)
         return;
     yyjson_mut_doc *doc = obj_edit(look->owner);
     yyjson_mut_val *spec = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "spec");
-    flavor_apply(look->cache, doc, json_mut_at(spec, "template.spec"),
-                 yyjson_obj_get(set_of(look), "template"), NULL);
+    adds_remove(doc, yyjson_mut_obj_get(spec, "template"),
+                yyjson_obj_get(set_of(look), "template"));
     write_job(look, doc);
 }
 

@@ -45,19 +45,21 @@ static void write_set(struct gang_look *look, yyjson_mut_doc *doc)
     control_write_about(look->control, write, look->owner, "FailedStart");
 }
 
-static void apply(struct gang_look *look, yyjson_mut_doc *doc, bool with_flavors)
+static void apply(struct gang_look *look, yyjson_mut_doc *doc, bool starts)
 {
     yyjson_val *sets = json_at(look->workload->root, "spec.podSets");
-    yyjson_val *assignments = json_at(look->workload->root, "status.admission.podSetAssignments");
     size_t i, n;
     yyjson_mut_val *job;
     yyjson_mut_arr_foreach(json_mut_at(yyjson_mut_doc_get_root(doc), "spec.replicatedJobs"), i, n,
                            job)
     {
         const char *name = json_mut_str_at(job, "name");
-        flavor_apply(look->cache, doc, json_mut_at(job, "template.spec.template.spec"),
-                     yyjson_obj_get(json_find(sets, "name", name), "template"),
-                     with_flavors ? json_find(assignments, "name", name) : NULL);
+        yyjson_mut_val *template = json_mut_at(job, "template.spec.template");
+        yyjson_val *as_written = yyjson_obj_get(json_find(sets, "name", name), "template");
+        if (starts)
+            adds_put(look, doc, template, as_written, name);
+        else
+            adds_remove(doc, template, as_written);
     }
 }
 

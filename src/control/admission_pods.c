@@ -218,9 +218,7 @@ static void start_one(struct walk *walk, const struct obj *pod)
         if (str_eq(json_mut_str_at(yyjson_mut_arr_get(gates, i), "name"), KUEUE_GATE))
             (void)yyjson_mut_arr_remove(gates, i);
     }
-    yyjson_val *assignments = json_at(look->workload->root, "status.admission.podSetAssignments");
-    flavor_apply(look->cache, doc, spec, pod->root,
-                 json_find(assignments, "name", str_text(&name)));
+    adds_put(look, doc, yyjson_mut_doc_get_root(doc), pod->root, str_text(&name));
     struct write *write = write_new(WRITE_UPDATE, &KIND_POD, look->gang->ns, pod->meta.name);
     write->if_version = mem_strdup(pod->meta.resource_version);
     write->doc = doc;

@@ -110,6 +110,16 @@ static const struct field REQUEST_FIELDS[] = {
 static const struct type TYPE_REQUEST = {
     KUEUE_V1BETA2("PodSetRequest"), "What a pod set that waits asks for.", REQUEST_FIELDS};
 
+static const struct field UPDATE_FIELDS[] = {
+    {"name", F_STRING, ONE, REQUIRED, .doc = "The pod set."},
+    {"labels", F_STRING, MAP, .doc = "Labels that its pods get, unless they have them."},
+    {"annotations", F_STRING, MAP, .doc = "Annotations that they get in the same way."},
+    {"nodeSelector", F_STRING, MAP, .doc = "What is asked of the node as well."},
+    {"tolerations", F_OBJECT, LIST, .of = &TYPE_TOLERATION, .doc = "What else is tolerated."},
+    {0}};
+static const struct type TYPE_UPDATE = {
+    KUEUE_V1BETA2("PodSetUpdate"), "What a check adds to the pods of a set.", UPDATE_FIELDS};
+
 static const struct field CHECK_STATE_FIELDS[] = {
     {"name", F_STRING, ONE, REQUIRED, .doc = "The AdmissionCheck."},
     {"state", F_STRING, ONE, REQUIRED, .values = VALUES("Pending", "Ready", "Retry", "Rejected"),
@@ -120,7 +130,8 @@ static const struct field CHECK_STATE_FIELDS[] = {
     {"requeueAfterSeconds", F_INT32, ONE, RANGE, .max = INT32_MAX,
      .doc = "Of Retry: for how long, from lastTransitionTime, it is kept out of the queue."},
     {"retryCount", F_INT32, ONE, RANGE, .max = INT32_MAX, .doc = "How often this check said Retry."},
-    {"podSetUpdates", F_ANY, LIST, .doc = "Kept, and not added to the pods."},
+    {"podSetUpdates", F_OBJECT, LIST, MERGE, .of = &TYPE_UPDATE, .merge_key = "name",
+     .doc = "What is added to the pods when it starts, and taken away when it is evicted."},
     {0}};
 static const struct type TYPE_CHECK_STATE = {
     KUEUE_V1BETA2("AdmissionCheckState"), "What one check says.", CHECK_STATE_FIELDS};

@@ -193,6 +193,50 @@ static void test_inactive_check(void **state)
     sim_free(sim);
 }
 
+static void expect_template(struct sim *sim, const char *path, const char *want)
+{
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", "j");
+    scoped_str is = {0};
+    yyjson_val *template = json_at(job->root, "spec.template");
+    yyjson_val *val = json_at(template, path);
+    if (val != NULL)
+        json_write_val(val, &is);
+    assert_string_equal(str_text(&is), want);
+}
+
+/* The template goes before a check, an earlier check before a later one; all is taken away with
+ * the quota. */
+static void test_answers_add_to_pods(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("{'name':'a'},{'name':'b'}");
+    make_check(sim, "a");
+    make_check(sim, "b");
+    answer(sim, "a", "Ready",
+           ",'podSetUpdates':[{'name':'main','annotations':{'x.dev/slice':'7','x.dev/who':'a'},"
+           "'nodeSelector':{'zone':'z'},'tolerations':[{'key':'k','operator':'Exists'}]}]");
+    expect_template(sim, "metadata.annotations", "");
+    answer(sim, "b", "Ready",
+           ",'podSetUpdates':[{'name':'other','nodeSelector':{'disk':'ssd'}},{'name':'main',"
+           "'annotations':{'x.dev/who':'b'},'labels':{'by':'b','batch.kubernetes.io/job-name':'n'},"
+           "'tolerations':[{'key':'k','operator':'Exists'}]}]");
+    expect(sim, "QuotaReserved/QuotaReserved Admitted/Admitted a=Ready b=Ready runs");
+    expect_template(sim, "metadata.annotations", "{\"x.dev/slice\":\"7\",\"x.dev/who\":\"a\"}");
+    expect_template(sim, "metadata.labels.by", "\"b\"");
+    expect_template(sim, "spec.nodeSelector", "{\"zone\":\"z\"}");
+    expect_template(sim, "spec.tolerations", "[{\"key\":\"k\",\"operator\":\"Exists\"}]");
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", "j");
+    yyjson_val *labels = json_at(job->root, "spec.template.metadata.labels");
+    assert_true(yyjson_equals_str(yyjson_obj_get(labels, "batch.kubernetes.io/job-name"), "j"));
+    answer(sim, "a", "Retry", ",'requeueAfterSeconds':30");
+    expect(sim, "Evicted/AdmissionCheck a=Pending b=Pending suspended");
+    expect_template(sim, "metadata.annotations", "");
+    expect_template(sim, "metadata.labels.by", "");
+    expect_template(sim, "spec.nodeSelector", "");
+    expect_template(sim, "spec.tolerations", "");
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_rejected_then_switched_on),
         cmocka_unit_test(test_queue_asks_for_others),
         cmocka_unit_test(test_inactive_check),
+        cmocka_unit_test(test_answers_add_to_pods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
