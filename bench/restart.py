@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Group restarts of real workers: a section of scripts/bench, which passes itself as `kit`. One worker
 is killed; what counts is the time until the last of all workers of the next start has begun, by its
-own clock. The floor is a program that does nothing but kill and clone (restart_bare), run turn by turn
-with the node as agent and, for small groups, with the strategy that makes all pods anew. The same with
+own clock. The floor is a program that does nothing but kill and posix_spawn (restart_bare), run turn by
+turn with the node as agent and, for small groups, with the strategy that makes all pods anew. The same with
 muster-agent in front of the worker (parent) and beside it (sidecar). RESTART_ALL=1 in the environment
 also measures the largest groups with agents, which take minutes."""
 
@@ -246,19 +246,21 @@ def node_rows(kit, folder, size, rounds):
     kit.row(f"restart of {size} workers, death to last start", ms(times(ours)),
             f"{ratio:.2f} x bare, {ms(floor)}", *kit.bars.judge(f"restart {size}", ratio, told))
     cpu_row(kit, ours, size)
-    return {"bare_ms": floor, "node": ours, "grouped_ms": group_row(kit, folder, size, rounds, floor, ours)}
+    return {"bare_ms": floor, "node": ours,
+            "least_ms": other_floor(kit, folder, size, "least", "the cheapest clone there is", floor, ours),
+            "grouped_ms": other_floor(kit, folder, size, "groups", "each start in a control group", floor, ours)}
 
 
-def group_row(kit, folder, size, rounds, floor, ours):
-    """How much of it is the kernel's price for a control group for each start."""
+def other_floor(kit, folder, size, way, what, floor, ours):
+    """What restarts could cost at the very least, and how much is the kernel's price for control groups."""
     try:
-        grouped = bare(kit, folder, size, rounds, "groups")
+        found = bare(kit, folder, size, SIZES[size][0], way)
     except subprocess.CalledProcessError:
         return []  # no groups can be made here; it has said so
-    middle_ms = statistics.median(grouped)
-    kit.row("  bare, but each start in a control group", ms(grouped),
+    middle_ms = statistics.median(found)
+    kit.row(f"  bare, but {what}", ms(found),
             f"{middle_ms / statistics.median(floor):.2f} x bare; the node {middle(ours, 'ms') / middle_ms:.2f} x it")
-    return grouped
+    return found
 
 
 def recreate_rows(kit, folder, size, found):
