@@ -62,20 +62,26 @@ bool rng_chance(struct rng *rng, uint32_t numerator, uint32_t denominator)
     return rng_below(rng, denominator) < numerator;
 }
 
-void rng_uuid(struct rng *rng, char out[37])
+void rng_uuid(struct rng *rng, uint64_t serial, char out[37])
 {
     static const char HEX[] = "0123456789abcdef";
-    static const char SHAPE[] = "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx"; /* RFC 9562, 5.4 */
-    uint64_t bits = 0;
-    for (size_t i = 0, drawn = 0; i < sizeof(SHAPE); i++) {
-        out[i] = SHAPE[i];
-        if (SHAPE[i] != 'x' && SHAPE[i] != 'y')
-            continue;
-        if (drawn++ % 16 == 0)
-            bits = rng_next(rng);
-        unsigned nibble = bits & 15;
-        bits >>= 4;
-        out[i] = HEX[SHAPE[i] == 'y' ? 8 | (nibble & 3) : nibble];
+    static const char SHAPE[] = "ssssssss-ssss-8xxx-yxxx-xxxxxxxxxxxx"; /* RFC 9562, 5.8 */
+    uint64_t high = rng_next(rng), low = rng_next(rng), left = serial << 16;
+    for (size_t i = 0; i < sizeof(SHAPE); i++) {
+        uint64_t *bits = i < 18 ? &high : &low;
+        switch (SHAPE[i]) {
+        case 's':
+            out[i] = HEX[left >> 60];
+            left <<= 4;
+            break;
+        case 'x':
+        case 'y':
+            out[i] = HEX[SHAPE[i] == 'y' ? 8 | (*bits & 3) : *bits & 15];
+            *bits >>= 4;
+            break;
+        default:
+            out[i] = SHAPE[i];
+        }
     }
 }
 

@@ -109,8 +109,10 @@ static void stamp(const struct write_env *env, struct write *write, yyjson_mut_v
     yyjson_mut_doc *doc = write->doc;
     for (size_t i = 0; i < ARRAY_LEN(NOT_THE_CLIENTS); i++)
         json_mut_put(doc, meta, NOT_THE_CLIENTS[i], NULL);
+    /* Who came later has the greater UID, also within the second that creationTimestamp has: orders
+     * that end with the UID are those of creation. */
     char uid[37];
-    rng_uuid(env->rng, uid);
+    rng_uuid(env->rng, env->revision, uid);
     json_mut_put(doc, meta, "uid", yyjson_mut_strcpy(doc, uid));
     scoped_str at = {0};
     rfc3339_format(env->now, &at);

@@ -221,8 +221,11 @@ static void settle(struct embedded *e, struct write *write, struct obj *old,
 static void embedded_submit(struct store *store, struct write *write)
 {
     struct embedded *e = embedded_of(store);
-    struct write_env env = {
-        .now = e->options.now(e->options.arg), .rng = &e->rng, .head = newest, .arg = e};
+    struct write_env env = {.now = e->options.now(e->options.arg),
+                            .rng = &e->rng,
+                            .revision = e->revision + 1,
+                            .head = newest,
+                            .arg = e};
     env.old = newest(e, write->kind, write->ns, write->name);
     struct write_result result = {0};
     struct decision decision = {0};

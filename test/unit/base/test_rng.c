@@ -67,15 +67,18 @@ static void test_uuid(void **state)
     rng_seed(&rng, 9);
     char uuid[37], other[37];
     for (int round = 0; round < 100; round++) {
-        rng_uuid(&rng, uuid);
-        rng_uuid(&rng, other);
+        uint64_t serial = (uint64_t)round << 40 | 7;
+        rng_uuid(&rng, serial, uuid);
+        rng_uuid(&rng, serial, other);
         assert_string_not_equal(uuid, other);
+        rng_uuid(&rng, serial + 1, other);
+        assert_true(strcmp(uuid, other) < 0);
         assert_int_equal(strlen(uuid), 36);
         for (int i = 0; i < 36; i++) {
             bool dash = i == 8 || i == 13 || i == 18 || i == 23;
             assert_non_null(strchr(dash ? "-" : "0123456789abcdef", uuid[i]));
         }
-        assert_int_equal(uuid[14], '4');
+        assert_int_equal(uuid[14], '8');
         assert_non_null(strchr("89ab", uuid[19]));
     }
 }
