@@ -98,7 +98,8 @@ static void check_requeuing(struct check *c, yyjson_mut_val *val)
     if (base > max) {
         check_invalid(c, "backoffBaseSeconds", yyjson_mut_obj_get(val, "backoffBaseSeconds"),
                       "must not be more than backoffMaxSeconds");
-        check_hint(c, "the first pause would be longer than the longest: raise backoffMaxSeconds");
+        check_hint(c, "the first pause (60 unless set) would be longer than the longest (3600): "
+                      "raise backoffMaxSeconds or lower backoffBaseSeconds");
     }
     check_span(c, val, "backoffLimitTimeout", false);
     check_span(c, val, "resetAfter", true);
@@ -246,8 +247,6 @@ static void decode(const struct configuration_dialect *dialect, yyjson_val *root
     struct wait_for_ready *ready = &out->ready;
     yyjson_val *block = yyjson_obj_get(root, "waitForPodsReady");
     out->placement = yyjson_obj_get(root, "placement");
-    if (block == NULL)
-        return;
     ready->enable = read_flag(block, "enable", dialect->enable);
     ready->timeout_ms = read_span(block, "timeout", dialect->timeout_ms);
     ready->recovery_ms =

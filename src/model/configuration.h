@@ -49,7 +49,7 @@ extern const struct type TYPE_CONFIGURATION; /* a whole file */
 struct configuration_dialect {
     const char *api; /* NULL ends the table */
     const struct type *type;
-    bool enable;            /* when the block is there and does not say */
+    bool enable;            /* when not said */
     time_ms timeout_ms;     /* when not said */
     bool recovery_as_start; /* recoveryTimeout is the timeout when not said */
     bool blocks;            /* when not said and enabled */

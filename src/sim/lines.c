@@ -28,6 +28,7 @@ static const struct {
     {"Workload", "spec.active"},
     {"Workload", "status.requeueState"},
     {"Workload", "status.admission.clusterQueue"},
+    {"Workload", "status.admission.podSetAssignments"},
     {"Workload", "status.reclaimablePods"},
     {"Job", "spec.suspend"},
     {"Job", "spec.parallelism"},

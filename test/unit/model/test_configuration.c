@@ -87,6 +87,11 @@ static void test_73_kueue_has_other_defaults(void **state)
     assert_int_equal(c.ready.recovery_ms, 7 * MINUTE);
     assert_string_equal(str_text(&warnings), "f.yaml:4:15: featureGates: not used here, ignored\n");
     configuration_done(&c);
+    str_clear(&warnings);
+    read_good("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n", &c, &warnings);
+    assert_true(c.ready.enable); /* also when it does not speak of it */
+    assert_int_equal(c.ready.timeout_ms, 30 * MINUTE);
+    configuration_done(&c);
     read_good("apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\n"
               "waitForPodsReady: {enable: true, recoveryTimeout: 0s}\n",
               &c, &warnings);
@@ -113,7 +118,8 @@ static void test_refusals(void **state)
               "    backoffMaxSeconds: 60\n",
          "f.yaml:5:25: waitForPodsReady.requeuingStrategy.backoffBaseSeconds: Invalid value: 61: "
          "must not be more than backoffMaxSeconds",
-         "the first pause would be longer than the longest: raise backoffMaxSeconds"},
+         "the first pause (60 unless set) would be longer than the longest (3600): raise "
+         "backoffMaxSeconds or lower backoffBaseSeconds"},
         {HEAD "waitForPodsReady:\n  requeuingStrategy: {timestamp: Now}\n",
          "f.yaml:4:34: waitForPodsReady.requeuingStrategy.timestamp: Unsupported value: \"Now\": "
          "supported values: \"Eviction\", \"Creation\"",
