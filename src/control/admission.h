@@ -45,9 +45,10 @@ struct owner_ops {
     const char *prefix; /* of the Workload's name */
     /* The podSets of its Workload. */
     void (*describe)(const struct gang_look *look, yyjson_mut_doc *doc, yyjson_mut_val *sets);
-    bool (*is_running)(const struct gang_look *look);
-    void (*start)(struct gang_look *look);   /* with what was assigned */
-    void (*stop)(struct gang_look *look);    /* pods go */
+    bool (*is_running)(const struct gang_look *look); /* or a part of it */
+    bool (*is_started)(const struct gang_look *look); /* all of it that may */
+    void (*start)(struct gang_look *look);            /* with what was assigned */
+    void (*stop)(struct gang_look *look);             /* pods go */
     void (*restore)(struct gang_look *look); /* after all have gone: as it was before it started */
     bool (*is_ready)(const struct gang_look *look);
     /* 0: not ended, 1: succeeded, -1: failed; with a text for people. */

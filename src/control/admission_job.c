@@ -142,6 +142,7 @@ const struct owner_ops OWNER_JOB = {
     .prefix = "job-",
     .describe = job_describe,
     .is_running = job_is_running,
+    .is_started = job_is_running,
     .start = job_start,
     .stop = job_stop,
     .restore = job_restore,

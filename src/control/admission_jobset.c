@@ -165,6 +165,7 @@ const struct owner_ops OWNER_JOBSET = {
     .prefix = "jobset-",
     .describe = set_describe,
     .is_running = set_is_running,
+    .is_started = set_is_running,
     .start = set_start,
     .stop = set_stop,
     .restore = set_restore,

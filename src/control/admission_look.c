@@ -370,10 +370,10 @@ static void start_or_stop(struct gang_look *look)
 {
     const struct owner_ops *ops = look->ops;
     bool running = ops->is_running(look);
-    if (may_run(look->workload) && !running) {
+    if (may_run(look->workload) && !ops->is_started(look)) {
         const struct obj *who = speaker(look);
         ops->start(look);
-        if (who != NULL)
+        if (who != NULL && !running)
             tell_event(look, who, "Normal", "Started", "Admitted by clusterQueue %s",
                        json_str_at(look->workload->root, "status.admission.clusterQueue"));
     } else if (!may_run(look->workload) && running) {

@@ -45,7 +45,8 @@ struct walk {
     yyjson_mut_doc *doc;
     yyjson_mut_val *sets;
     bool kill;
-    int64_t there, gated, live, ready, succeeded;
+    int64_t there, gated, waiting, live, ready, succeeded;
+    int64_t room; /* for more starts */
     const char *set;
 };
 
@@ -183,6 +184,7 @@ static void count_one(struct walk *walk, const struct obj *pod)
     walk->there++;
     walk->live += !has_ended(pod);
     walk->gated += is_gated(pod);
+    walk->waiting += is_gated(pod) && !has_ended(pod) && pod->meta.deleted == 0;
     bool succeeded = str_eq(json_str_at(pod->root, "status.phase"), "Succeeded");
     walk->succeeded += succeeded;
     walk->ready +=
@@ -204,10 +206,25 @@ static bool pods_are_running(const struct gang_look *look)
     return walk.gated < walk.live;
 }
 
+/* How many of those that wait may start. Each start is a write of its own, so some may have theirs
+ * and others not; and one that has failed may have a successor. What is more than the group's size
+ * has no quota. */
+static int64_t room_of(const struct gang_look *look)
+{
+    struct walk walk = count(look);
+    int64_t room = total_of(look) - walk.succeeded - (walk.live - walk.gated);
+    return room < walk.waiting ? room : walk.waiting;
+}
+
+static bool pods_are_started(const struct gang_look *look)
+{
+    return room_of(look) <= 0;
+}
+
 static void start_one(struct walk *walk, const struct obj *pod)
 {
     struct gang_look *look = walk->change;
-    if (!is_gated(pod) || pod->meta.deleted != 0)
+    if (!is_gated(pod) || pod->meta.deleted != 0 || walk->room-- <= 0)
         return;
     scoped_str name = {0};
     set_name(look, pod, &name);
@@ -227,7 +244,7 @@ static void start_one(struct walk *walk, const struct obj *pod)
 
 static void pods_start(struct gang_look *look)
 {
-    struct walk walk = {.look = look, .change = look, .visit = start_one};
+    struct walk walk = {.look = look, .change = look, .visit = start_one, .room = room_of(look)};
     walk_members(&walk);
 }
 
@@ -292,6 +309,7 @@ const struct owner_ops OWNER_PODS = {
     .prefix = "pod-",
     .describe = pods_describe,
     .is_running = pods_are_running,
+    .is_started = pods_are_started,
     .start = pods_start,
     .stop = pods_stop,
     .restore = pods_restore,

@@ -26,7 +26,7 @@ struct write_env {
     time_ms now;
     struct rng *rng;
     uint64_t revision; /* that this write will have, if it is stored */
-    struct obj *old; /* the newest version, or NULL */
+    struct obj *old;   /* the newest version, or NULL */
     /* The newest version of anything else: the namespace, a generated name. */
     struct obj *(*head)(void *arg, const struct kind *kind, const char *ns, const char *name);
     void *arg;

@@ -545,6 +545,56 @@ static void test_pod_group(void **state)
     sim_free(sim);
 }
 
+static void say_phase(struct sim *sim, const char *name, const char *phase)
+{
+    scoped_free char *body = mem_printf("{'status':{'phase':'%s'}}", phase);
+    struct write *write = stage_write(WRITE_PATCH, &KIND_POD, "default", name, body);
+    write->sub = SUB_STATUS;
+    stage_do(sim, write);
+    stage_run(sim, SECOND);
+}
+
+/* Who takes the place of one that has failed starts at once; who comes besides has no quota. */
+static void test_pod_group_gets_a_replacement(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_pod(sim, "p1", "g");
+    make_pod(sim, "p2", "g");
+    say_phase(sim, "p2", "Failed");
+    make_pod(sim, "p3", "g");
+    assert_int_equal(gates(sim, "p3"), 0);
+    make_pod(sim, "p4", "g");
+    assert_int_equal(gates(sim, "p4"), 1);
+    say_phase(sim, "p3", "Failed");
+    assert_int_equal(gates(sim, "p4"), 0);
+    sim_free(sim);
+}
+
+/* Each start is a write of its own, and may be refused because somebody else has written. */
+static void test_pod_group_half_started_is_completed(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        configuration_done(&config);
+        configuration_default(&config);
+        struct sim_options options = {
+            .seed = seed, .start = STAGE_START, .controllers = ALL, .configuration = &config};
+        options.faults = (struct sim_faults){.conflict = 4000};
+        struct sim *sim = sim_new(&options);
+        stage_run(sim, SECOND);
+        make_queue(sim, CPU_QUEUE("q", "2"));
+        make_pod(sim, "p1", "g");
+        make_pod(sim, "p2", "g");
+        sim_heal(sim);
+        stage_run(sim, 10 * SECOND);
+        expect(sim, "podgroup-g", "Admitted", "True/Admitted");
+        assert_int_equal(gates(sim, "p1") + gates(sim, "p2"), 0);
+        sim_free(sim);
+    }
+}
+
 /* ---- workloads that are nobody's, as a benchmark makes them ---- */
 
 static void test_raw_workload(void **state)
@@ -749,6 +799,8 @@ int main(void)
         cmocka_unit_test(test_34_37_block_and_next),
         cmocka_unit_test(test_plain_pod),
         cmocka_unit_test(test_pod_group),
+        cmocka_unit_test(test_pod_group_gets_a_replacement),
+        cmocka_unit_test(test_pod_group_half_started_is_completed),
         cmocka_unit_test(test_raw_workload),
         cmocka_unit_test(test_raw_workload_ready_then_finished),
         cmocka_unit_test(test_raw_workload_preempted),
