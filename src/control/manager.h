@@ -39,7 +39,6 @@ void manager_run(struct manager *manager, size_t budget);
 void manager_configure(struct manager *manager);
 void manager_metrics(struct manager *manager, struct str *out);
 bool manager_explain(struct manager *manager, const struct obj *obj, struct str *out_json);
-size_t manager_backlog(const struct manager *manager);
 /* Something is to be done now or later that is no upkeep. */
 bool manager_is_pressed(const struct manager *manager);
 
