@@ -574,6 +574,26 @@ void json_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path,
     put(doc, root, key, value);
 }
 
+yyjson_mut_val *json_mut_need_obj(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path)
+{
+    yyjson_mut_val *obj = json_mut_at(root, path);
+    if (yyjson_mut_is_obj(obj))
+        return obj;
+    obj = yyjson_mut_obj(doc);
+    json_mut_set(doc, root, path, obj);
+    return obj;
+}
+
+yyjson_mut_val *json_mut_need_arr(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path)
+{
+    yyjson_mut_val *list = json_mut_at(root, path);
+    if (yyjson_mut_is_arr(list))
+        return list;
+    list = yyjson_mut_arr(doc);
+    json_mut_set(doc, root, path, list);
+    return list;
+}
+
 static bool int_equal(yyjson_mut_val *a, yyjson_mut_val *b)
 {
     /* The same number may be kept signed or unsigned; above INT64_MAX only unsigned. */

@@ -48,6 +48,9 @@ int64_t json_mut_int_at(yyjson_mut_val *root, const char *path, int64_t otherwis
 /* Sets root.path = value, making the objects on the way; an existing value is replaced in place. */
 void json_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path,
                   yyjson_mut_val *value);
+/* The object, or list, at the path; what is missing of it, or of another type, is made. */
+yyjson_mut_val *json_mut_need_obj(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path);
+yyjson_mut_val *json_mut_need_arr(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path);
 /* obj[key] = value, replaced in place or appended; `key` is copied into doc. NULL value removes. */
 void json_mut_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *value);
 /* Equal as JSON: order of keys does not matter, 1 and 1.0 differ. Depth must be checked before. */

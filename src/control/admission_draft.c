@@ -72,11 +72,7 @@ void gang_draft_time(struct gang_draft *draft, yyjson_mut_val *obj, const char *
 void gang_draft_condition(struct gang_draft *draft, const char *type, const char *status,
                           const char *reason, const char *message)
 {
-    yyjson_mut_val *list = yyjson_mut_obj_get(draft->status, "conditions");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(draft->doc);
-        json_mut_put(draft->doc, draft->status, "conditions", list);
-    }
+    yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "conditions");
     yyjson_mut_val *condition = find(list, type);
     bool is_same = condition != NULL && str_eq(json_mut_str_at(condition, "status"), status);
     if (is_same && str_eq(json_mut_str_at(condition, "reason"), reason) &&

@@ -68,11 +68,7 @@ static yyjson_mut_val *find_condition(yyjson_mut_val *list, const char *type)
 static void put_condition(struct draft *draft, const struct condition_text *text)
 {
     yyjson_mut_doc *doc = draft->doc;
-    yyjson_mut_val *list = yyjson_mut_obj_get(draft->status, "conditions");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_put(doc, draft->status, "conditions", list);
-    }
+    yyjson_mut_val *list = json_mut_need_arr(doc, draft->status, "conditions");
     yyjson_mut_val *condition = find_condition(list, text->type);
     if (condition != NULL && str_eq(json_mut_str_at(condition, "status"), text->status))
         return;
@@ -184,12 +180,7 @@ static void put_plan(struct draft *draft, const struct job_plan *plan)
 void look_write_status(struct look *look, const struct job_plan *plan)
 {
     struct draft draft = {.look = look, .doc = obj_edit(look->job)};
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(draft.doc);
-    draft.status = yyjson_mut_obj_get(root, "status");
-    if (!yyjson_mut_is_obj(draft.status)) {
-        draft.status = yyjson_mut_obj(draft.doc);
-        json_mut_put(draft.doc, root, "status", draft.status);
-    }
+    draft.status = json_mut_need_obj(draft.doc, yyjson_mut_doc_get_root(draft.doc), "status");
     rfc3339_format(look->now, &draft.now);
     put_counts(&draft);
     put_plan(&draft, plan);

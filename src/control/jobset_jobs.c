@@ -78,28 +78,17 @@ static void tag_counts(struct tags *tags, const struct set_state *state, size_t 
     tag_number(tags, "job-group-index", before_in_group + index);
 }
 
-static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
-{
-    yyjson_mut_val *val = yyjson_mut_obj_get(obj, key);
-    if (!yyjson_mut_is_obj(val)) {
-        val = yyjson_mut_obj(doc);
-        json_mut_put(doc, obj, key, val);
-    }
-    return val;
-}
-
 static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const char *name,
                      size_t role, int64_t index)
 {
     const struct role *own = &look->state->roles.items[role];
     size_t at = (size_t)index;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    yyjson_mut_val *meta = object_in(doc, root, "metadata");
-    yyjson_mut_val *pods =
-        object_in(doc, object_in(doc, object_in(doc, root, "spec"), "template"), "metadata");
     struct tags tags = {doc,
-                        {object_in(doc, meta, "labels"), object_in(doc, meta, "annotations"),
-                         object_in(doc, pods, "labels"), object_in(doc, pods, "annotations")}};
+                        {json_mut_need_obj(doc, root, "metadata.labels"),
+                         json_mut_need_obj(doc, root, "metadata.annotations"),
+                         json_mut_need_obj(doc, root, "spec.template.metadata.labels"),
+                         json_mut_need_obj(doc, root, "spec.template.metadata.annotations")}};
     tag(&tags, "jobset-name", look->set->meta.name);
     tag(&tags, "jobset-uid", look->set->meta.uid);
     tag(&tags, "replicatedjob-name", own->name);

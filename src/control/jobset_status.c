@@ -28,12 +28,7 @@ void draft_open(struct set_look *look)
 {
     struct set_draft *draft = &look->draft;
     draft->doc = obj_edit(look->set);
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(draft->doc);
-    draft->status = yyjson_mut_obj_get(root, "status");
-    if (!yyjson_mut_is_obj(draft->status)) {
-        draft->status = yyjson_mut_obj(draft->doc);
-        json_mut_put(draft->doc, root, "status", draft->status);
-    }
+    draft->status = json_mut_need_obj(draft->doc, yyjson_mut_doc_get_root(draft->doc), "status");
 }
 
 static void put_count(struct set_draft *draft, yyjson_mut_val *obj, const char *field,
@@ -59,16 +54,6 @@ static void put_text(struct set_draft *draft, yyjson_mut_val *obj, const char *f
     draft->is_changed = true;
 }
 
-static yyjson_mut_val *list_at(struct set_draft *draft, yyjson_mut_val *obj, const char *field)
-{
-    yyjson_mut_val *list = yyjson_mut_obj_get(obj, field);
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(draft->doc);
-        json_mut_put(draft->doc, obj, field, list);
-    }
-    return list;
-}
-
 static yyjson_mut_val *find_in(yyjson_mut_val *list, const char *key, const char *value)
 {
     size_t i, n;
@@ -84,7 +69,7 @@ static yyjson_mut_val *find_in(yyjson_mut_val *list, const char *key, const char
 void draft_condition(struct set_look *look, const struct set_condition *text)
 {
     struct set_draft *draft = &look->draft;
-    yyjson_mut_val *list = list_at(draft, draft->status, "conditions");
+    yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "conditions");
     yyjson_mut_val *condition = find_in(list, "type", text->type);
     if (condition == NULL)
         condition = yyjson_mut_arr_add_obj(draft->doc, list);
@@ -121,7 +106,7 @@ void draft_end(struct set_look *look, bool good, const char *reason, const char 
 static yyjson_mut_val *role_status(struct set_look *look, const char *name)
 {
     struct set_draft *draft = &look->draft;
-    yyjson_mut_val *list = list_at(draft, draft->status, "replicatedJobsStatus");
+    yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "replicatedJobsStatus");
     yyjson_mut_val *item = find_in(list, "name", name);
     if (item != NULL)
         return item;
@@ -156,9 +141,10 @@ void draft_job_restart(struct set_look *look, const struct set_job *job, bool is
 {
     struct set_draft *draft = &look->draft;
     yyjson_mut_val *item = role_status(look, look->state->roles.items[job->role].name);
-    count_up(draft, list_at(draft, item, "jobRestarts"), job->index);
+    count_up(draft, json_mut_need_arr(draft->doc, item, "jobRestarts"), job->index);
     if (is_charged)
-        count_up(draft, list_at(draft, item, "jobRestartsCountTowardsMax"), job->index);
+        count_up(draft, json_mut_need_arr(draft->doc, item, "jobRestartsCountTowardsMax"),
+                 job->index);
 }
 
 void draft_write(struct set_look *look)

@@ -245,11 +245,7 @@ static void set_condition(yyjson_mut_doc *doc, yyjson_mut_val *condition, const 
 
 static yyjson_mut_val *conditions_with_ready(yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    yyjson_mut_val *list = json_mut_at(root, "status.conditions");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_set(doc, root, "status.conditions", list);
-    }
+    yyjson_mut_val *list = json_mut_need_arr(doc, root, "status.conditions");
     size_t i, n;
     yyjson_mut_val *condition;
     yyjson_mut_arr_foreach(list, i, n, condition)
@@ -324,12 +320,8 @@ static void add_taint(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct ow
 static bool set_taints(yyjson_mut_doc *doc, yyjson_mut_val *root, enum health health,
                        const char *now)
 {
-    yyjson_mut_val *list = json_mut_at(root, "spec.taints");
+    yyjson_mut_val *list = json_mut_need_arr(doc, root, "spec.taints");
     bool is_changed = false;
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_set(doc, root, "spec.taints", list);
-    }
     for (size_t i = 0; i < ARRAY_LEN(OWN_TAINTS); i++) {
         bool is_wanted = is_due(&OWN_TAINTS[i], health, root);
         size_t at = find_taint(list, &OWN_TAINTS[i]);

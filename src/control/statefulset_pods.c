@@ -47,12 +47,8 @@ void look_adopt(struct set_look *look, const struct obj *obj)
     struct write *write =
         write_new(WRITE_UPDATE, obj->kind, obj_namespace(look->set), obj->meta.name);
     write->doc = obj_edit(obj);
-    yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(write->doc), "metadata");
-    yyjson_mut_val *owners = yyjson_mut_obj_get(meta, "ownerReferences");
-    if (!yyjson_mut_is_arr(owners)) {
-        owners = yyjson_mut_arr(write->doc);
-        json_mut_put(write->doc, meta, "ownerReferences", owners);
-    }
+    yyjson_mut_val *owners = json_mut_need_arr(write->doc, yyjson_mut_doc_get_root(write->doc),
+                                               "metadata.ownerReferences");
     (void)yyjson_mut_arr_append(owners, set_owner_ref(write->doc, look->set));
     control_write(look->control, write);
 }
@@ -81,20 +77,10 @@ static void take_or_tell(struct set_look *look, const struct obj *pod)
 
 /* ---- creating ---- */
 
-static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
-{
-    yyjson_mut_val *val = yyjson_mut_obj_get(obj, key);
-    if (!yyjson_mut_is_obj(val)) {
-        val = yyjson_mut_obj(doc);
-        json_mut_put(doc, obj, key, val);
-    }
-    return val;
-}
-
 static void put_labels(yyjson_mut_doc *doc, yyjson_mut_val *meta, const char *name,
                        const char *revision)
 {
-    yyjson_mut_val *labels = object_in(doc, meta, "labels");
+    yyjson_mut_val *labels = json_mut_need_obj(doc, meta, "labels");
     json_mut_put(doc, labels, SET_NAME_LABEL, yyjson_mut_strcpy(doc, name));
     json_mut_put(doc, labels, SET_INDEX_LABEL, yyjson_mut_strcpy(doc, strrchr(name, '-') + 1));
     json_mut_put(doc, labels, SET_REVISION_LABEL, yyjson_mut_strcpy(doc, revision));

@@ -42,11 +42,7 @@ void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     if (!is_queued(root) || !yyjson_mut_is_obj(json_mut_at(root, "spec")))
         return;
-    yyjson_mut_val *gates = json_mut_at(root, "spec.schedulingGates");
-    if (!yyjson_mut_is_arr(gates)) {
-        gates = yyjson_mut_arr(doc);
-        json_mut_set(doc, root, "spec.schedulingGates", gates);
-    }
+    yyjson_mut_val *gates = json_mut_need_arr(doc, root, "spec.schedulingGates");
     size_t i, n;
     yyjson_mut_val *gate;
     yyjson_mut_arr_foreach(gates, i, n, gate)
