@@ -524,6 +524,18 @@ int64_t json_mut_int_at(yyjson_mut_val *root, const char *path, int64_t otherwis
     return yyjson_mut_get_sint(val);
 }
 
+yyjson_mut_val *json_mut_find(yyjson_mut_val *list, const char *path, const char *text)
+{
+    size_t i, n;
+    yyjson_mut_val *item;
+    yyjson_mut_arr_foreach(list, i, n, item)
+    {
+        if (str_eq(json_mut_str_at(item, path), text))
+            return item;
+    }
+    return NULL;
+}
+
 static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, struct sv key, yyjson_mut_val *value)
 {
     assert(yyjson_mut_is_obj(obj));

@@ -42,6 +42,7 @@ int64_t json_int_at(yyjson_val *root, const char *path, int64_t otherwise);
 /* The first item of a list that has this text at the path ("name"); NULL: none. */
 yyjson_val *json_find(yyjson_val *list, const char *path, const char *text);
 yyjson_mut_val *json_mut_at(yyjson_mut_val *root, const char *path);
+yyjson_mut_val *json_mut_find(yyjson_mut_val *list, const char *path, const char *text);
 const char *json_mut_str_at(yyjson_mut_val *root, const char *path);
 int64_t json_mut_int_at(yyjson_mut_val *root, const char *path, int64_t otherwise);
 

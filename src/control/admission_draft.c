@@ -41,18 +41,6 @@ bool gang_draft_send(struct gang_look *look, struct gang_draft *draft)
 
 /* ---- conditions ---- */
 
-static yyjson_mut_val *find(yyjson_mut_val *list, const char *type)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, "type"), type))
-            return item;
-    }
-    return NULL;
-}
-
 static void put_text(struct gang_draft *draft, yyjson_mut_val *obj, const char *field,
                      const char *text)
 {
@@ -73,7 +61,7 @@ void gang_draft_condition(struct gang_draft *draft, const char *type, const char
                           const char *reason, const char *message)
 {
     yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "conditions");
-    yyjson_mut_val *condition = find(list, type);
+    yyjson_mut_val *condition = json_mut_find(list, "type", type);
     bool is_same = condition != NULL && str_eq(json_mut_str_at(condition, "status"), status);
     if (is_same && str_eq(json_mut_str_at(condition, "reason"), reason) &&
         str_eq(json_mut_str_at(condition, "message"), message))
@@ -106,7 +94,8 @@ void gang_draft_drop_condition(struct gang_draft *draft, const char *type)
 const char *gang_draft_condition_text(const struct gang_draft *draft, const char *type,
                                       const char *field)
 {
-    return json_mut_str_at(find(yyjson_mut_obj_get(draft->status, "conditions"), type), field);
+    yyjson_mut_val *list = yyjson_mut_obj_get(draft->status, "conditions");
+    return json_mut_str_at(json_mut_find(list, "type", type), field);
 }
 
 void gang_draft_put(struct gang_draft *draft, const char *field, yyjson_mut_val *value)

@@ -85,18 +85,6 @@ static void add_owner(yyjson_mut_doc *doc, yyjson_mut_val *meta, const struct ob
     json_mut_put(doc, meta, "ownerReferences", refs);
 }
 
-static bool has_env(yyjson_mut_val *env, const char *name)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(env, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, "name"), name))
-            return true;
-    }
-    return false;
-}
-
 static void add_index_env(yyjson_mut_doc *doc, yyjson_mut_val *containers)
 {
     size_t i, n;
@@ -104,7 +92,7 @@ static void add_index_env(yyjson_mut_doc *doc, yyjson_mut_val *containers)
     yyjson_mut_arr_foreach(containers, i, n, container)
     {
         yyjson_mut_val *env = json_mut_need_arr(doc, container, "env");
-        if (has_env(env, "JOB_COMPLETION_INDEX"))
+        if (json_mut_find(env, "name", "JOB_COMPLETION_INDEX") != NULL)
             continue;
         yyjson_mut_val *item = yyjson_mut_arr_add_obj(doc, env);
         yyjson_mut_obj_add_str(doc, item, "name", "JOB_COMPLETION_INDEX");

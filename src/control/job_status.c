@@ -53,23 +53,11 @@ static void put_count(struct draft *draft, const char *field, int64_t count, boo
     draft->is_changed = true;
 }
 
-static yyjson_mut_val *find_condition(yyjson_mut_val *list, const char *type)
-{
-    size_t i, n;
-    yyjson_mut_val *condition;
-    yyjson_mut_arr_foreach(list, i, n, condition)
-    {
-        if (str_eq(json_mut_str_at(condition, "type"), type))
-            return condition;
-    }
-    return NULL;
-}
-
 static void put_condition(struct draft *draft, const struct condition_text *text)
 {
     yyjson_mut_doc *doc = draft->doc;
     yyjson_mut_val *list = json_mut_need_arr(doc, draft->status, "conditions");
-    yyjson_mut_val *condition = find_condition(list, text->type);
+    yyjson_mut_val *condition = json_mut_find(list, "type", text->type);
     if (condition != NULL && str_eq(json_mut_str_at(condition, "status"), text->status))
         return;
     if (condition == NULL)

@@ -54,23 +54,11 @@ static void put_text(struct set_draft *draft, yyjson_mut_val *obj, const char *f
     draft->is_changed = true;
 }
 
-static yyjson_mut_val *find_in(yyjson_mut_val *list, const char *key, const char *value)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, key), value))
-            return item;
-    }
-    return NULL;
-}
-
 void draft_condition(struct set_look *look, const struct set_condition *text)
 {
     struct set_draft *draft = &look->draft;
     yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "conditions");
-    yyjson_mut_val *condition = find_in(list, "type", text->type);
+    yyjson_mut_val *condition = json_mut_find(list, "type", text->type);
     if (condition == NULL)
         condition = yyjson_mut_arr_add_obj(draft->doc, list);
     put_text(draft, condition, "type", text->type);
@@ -87,7 +75,7 @@ void draft_condition(struct set_look *look, const struct set_condition *text)
 void draft_clear(struct set_look *look, const char *type, const char *reason, const char *message)
 {
     yyjson_mut_val *list = yyjson_mut_obj_get(look->draft.status, "conditions");
-    yyjson_mut_val *condition = find_in(list, "type", type);
+    yyjson_mut_val *condition = json_mut_find(list, "type", type);
     if (condition != NULL && str_eq(json_mut_str_at(condition, "status"), "True"))
         draft_condition(look, &(struct set_condition){type, "False", reason, message});
 }
@@ -107,7 +95,7 @@ static yyjson_mut_val *role_status(struct set_look *look, const char *name)
 {
     struct set_draft *draft = &look->draft;
     yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "replicatedJobsStatus");
-    yyjson_mut_val *item = find_in(list, "name", name);
+    yyjson_mut_val *item = json_mut_find(list, "name", name);
     if (item != NULL)
         return item;
     item = yyjson_mut_arr_add_obj(draft->doc, list);

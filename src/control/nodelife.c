@@ -246,14 +246,8 @@ static void set_condition(yyjson_mut_doc *doc, yyjson_mut_val *condition, const 
 static yyjson_mut_val *conditions_with_ready(yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     yyjson_mut_val *list = json_mut_need_arr(doc, root, "status.conditions");
-    size_t i, n;
-    yyjson_mut_val *condition;
-    yyjson_mut_arr_foreach(list, i, n, condition)
-    {
-        if (str_eq(json_mut_str_at(condition, "type"), "Ready"))
-            return list;
-    }
-    set_text(doc, yyjson_mut_arr_add_obj(doc, list), "type", "Ready");
+    if (json_mut_find(list, "type", "Ready") == NULL)
+        set_text(doc, yyjson_mut_arr_add_obj(doc, list), "type", "Ready");
     return list;
 }
 

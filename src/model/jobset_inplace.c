@@ -194,15 +194,12 @@ static void check_sidecar(struct check *c, yyjson_mut_val *container)
 /* Containers start together, so a barrier in one of them holds only those back that wait for it. */
 static bool is_awaited(yyjson_mut_val *containers, const char *name)
 {
-    size_t i, n, k, m;
-    yyjson_mut_val *container, *item;
+    size_t i, n;
+    yyjson_mut_val *container;
     yyjson_mut_arr_foreach(containers, i, n, container)
     {
-        yyjson_mut_arr_foreach(yyjson_mut_obj_get(container, "dependsOn"), k, m, item)
-        {
-            if (str_eq(json_mut_str_at(item, "name"), name))
-                return true;
-        }
+        if (json_mut_find(yyjson_mut_obj_get(container, "dependsOn"), "name", name) != NULL)
+            return true;
     }
     return false;
 }

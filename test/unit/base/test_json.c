@@ -489,6 +489,11 @@ static void test_find_in_a_list(void **state)
     assert_null(json_find(list, "name", "b"));
     assert_null(json_find(NULL, "name", "a"));
     assert_null(json_find(json_find(list, "name", "a"), "name", "a")); /* an object is no list */
+    scoped_json_mut *mut = yyjson_doc_mut_copy(doc, NULL);
+    yyjson_mut_val *found = json_mut_find(yyjson_mut_doc_get_root(mut), "name", "a");
+    assert_int_equal(json_mut_int_at(found, "n", 0), 1);
+    assert_null(json_mut_find(yyjson_mut_doc_get_root(mut), "name", "b"));
+    assert_null(json_mut_find(found, "name", "a"));
 }
 
 int main(void)
