@@ -88,14 +88,7 @@ const struct obj *pods_first(const struct gang_look *look)
 
 static bool is_gated(const struct obj *pod)
 {
-    size_t i, n;
-    yyjson_val *gate;
-    yyjson_arr_foreach(json_at(pod->root, "spec.schedulingGates"), i, n, gate)
-    {
-        if (str_eq(json_str_at(gate, "name"), KUEUE_GATE))
-            return true;
-    }
-    return false;
+    return json_find(json_at(pod->root, "spec.schedulingGates"), "name", KUEUE_GATE) != NULL;
 }
 
 /* What makes pods of a group different to a queue. */

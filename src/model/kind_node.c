@@ -225,16 +225,7 @@ static void cell_roles(yyjson_val *root, time_ms now, struct str *out)
 
 static void add_address(yyjson_val *root, const char *type, struct str *out)
 {
-    size_t i, n;
-    yyjson_val *address;
-    yyjson_arr_foreach(json_at(root, "status.addresses"), i, n, address)
-    {
-        if (str_eq(json_str_at(address, "type"), type)) {
-            cell_at(out, address, "address", "<none>");
-            return;
-        }
-    }
-    cell_text(out, "<none>");
+    cell_at(out, json_find(json_at(root, "status.addresses"), "type", type), "address", "<none>");
 }
 
 static void cell_internal_ip(yyjson_val *root, time_ms now, struct str *out)

@@ -63,14 +63,8 @@ static void set_ended(struct summary *s, const char *prefix, yyjson_val *termina
 
 static bool is_sidecar(yyjson_val *root, const char *name)
 {
-    size_t i, n;
-    yyjson_val *container;
-    yyjson_arr_foreach(json_at(root, "spec.initContainers"), i, n, container)
-    {
-        if (str_eq(json_str_at(container, "name"), name))
-            return str_eq(json_str_at(container, "restartPolicy"), "Always");
-    }
-    return false;
+    yyjson_val *container = json_find(json_at(root, "spec.initContainers"), "name", name);
+    return str_eq(json_str_at(container, "restartPolicy"), "Always");
 }
 
 static int64_t count_sidecars(yyjson_val *root)

@@ -116,17 +116,9 @@ static void put_id(struct maker *m, yyjson_mut_val *obj, const char *name, uint3
 /* The container's status as the object has it, or NULL. */
 static yyjson_val *status_now(const struct maker *m, const char *name)
 {
-    static const char *const LISTS[] = {"status.containerStatuses", "status.initContainerStatuses"};
-    size_t i, n;
-    yyjson_val *item;
-    for (size_t k = 0; k < ARRAY_LEN(LISTS); k++) {
-        yyjson_arr_foreach(json_at(m->current->root, LISTS[k]), i, n, item)
-        {
-            if (str_eq(json_str_at(item, "name"), name))
-                return item;
-        }
-    }
-    return NULL;
+    yyjson_val *status = yyjson_obj_get(m->current->root, "status");
+    yyjson_val *found = json_find(yyjson_obj_get(status, "containerStatuses"), "name", name);
+    return found ? found : json_find(yyjson_obj_get(status, "initContainerStatuses"), "name", name);
 }
 
 static yyjson_mut_val *copy_if_of(struct maker *m, yyjson_val *part, yyjson_val *owner,
