@@ -134,20 +134,12 @@ void gang_draft_amount(struct gang_draft *draft, yyjson_mut_val *obj, const char
 
 yyjson_val *condition_of(const struct obj *obj, const char *type)
 {
-    yyjson_val *list = yyjson_obj_get(yyjson_obj_get(obj->root, "status"), "conditions");
-    size_t i, n, len = strlen(type);
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (yyjson_equals_strn(yyjson_obj_get(item, "type"), type, len))
-            return item;
-    }
-    return NULL;
+    return cell_condition(obj->root, type);
 }
 
 bool condition_is(const struct obj *obj, const char *type, const char *status)
 {
-    return yyjson_equals_str(yyjson_obj_get(condition_of(obj, type), "status"), status);
+    return cell_condition_as(obj->root, type, status) != NULL;
 }
 
 time_ms condition_time(const struct obj *obj, const char *type)

@@ -251,14 +251,7 @@ static void bind(struct control *control, const struct obj *pod, const char *nod
 
 static bool says_so_already(const struct obj *pod, const char *message)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(pod->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "PodScheduled"))
-            return str_eq(json_str_at(condition, "message"), message);
-    }
-    return false;
+    return str_eq(json_str_at(cell_condition(pod->root, "PodScheduled"), "message"), message);
 }
 
 static void say_unschedulable(struct control *control, const struct obj *pod, const char *message)

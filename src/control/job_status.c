@@ -7,15 +7,7 @@
 
 yyjson_val *job_condition(const struct obj *job, const char *type)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(job->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type) &&
-            str_eq(json_str_at(condition, "status"), "True"))
-            return condition;
-    }
-    return NULL;
+    return cell_condition_as(job->root, type, "True");
 }
 
 bool job_is_finished(const struct obj *job)

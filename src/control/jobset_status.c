@@ -8,15 +8,7 @@
 
 yyjson_val *set_condition(const struct obj *set, const char *type)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(set->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type) &&
-            str_eq(json_str_at(condition, "status"), "True"))
-            return condition;
-    }
-    return NULL;
+    return cell_condition_as(set->root, type, "True");
 }
 
 bool set_is_finished(const struct obj *set)

@@ -119,22 +119,11 @@ static void note_sign(struct control *control, struct life *life)
     control_add(control, life->name);
 }
 
-static yyjson_val *ready_of(const struct obj *node)
-{
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(node->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "Ready"))
-            return condition;
-    }
-    return NULL;
-}
-
 /* Our own words about a node are none of its own. */
 static bool is_report(const struct obj *node, const struct obj *old)
 {
-    yyjson_val *now = ready_of(node), *before = ready_of(old);
+    yyjson_val *now = cell_condition(node->root, "Ready");
+    yyjson_val *before = cell_condition(old->root, "Ready");
     const char *reason = json_str_at(now, "reason");
     if (now == NULL || str_eq(reason, REASON_SILENT) || str_eq(reason, REASON_BACK))
         return false;

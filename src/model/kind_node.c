@@ -168,14 +168,10 @@ static const struct type TYPE_NODE = {
 
 static const char *ready_word(yyjson_val *root)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "Ready"))
-            return str_eq(json_str_at(condition, "status"), "True") ? "Ready" : "NotReady";
-    }
-    return "Unknown";
+    yyjson_val *ready = cell_condition(root, "Ready");
+    if (ready == NULL)
+        return "Unknown";
+    return str_eq(json_str_at(ready, "status"), "True") ? "Ready" : "NotReady";
 }
 
 static void cell_status(yyjson_val *root, time_ms now, struct str *out)

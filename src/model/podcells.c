@@ -177,15 +177,7 @@ static void summarize_containers(struct summary *s, yyjson_val *root)
 
 static bool is_gated(yyjson_val *root)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "PodScheduled") &&
-            str_eq(json_str_at(condition, "reason"), "SchedulingGated"))
-            return true;
-    }
-    return false;
+    return str_eq(json_str_at(cell_condition(root, "PodScheduled"), "reason"), "SchedulingGated");
 }
 
 static void summarize_deletion(struct summary *s, yyjson_val *root)
