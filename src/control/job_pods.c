@@ -72,19 +72,6 @@ static void put_number(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key
     json_mut_put(doc, obj, key, yyjson_mut_strcpy(doc, text));
 }
 
-static void add_owner(yyjson_mut_doc *doc, yyjson_mut_val *meta, const struct obj *job)
-{
-    yyjson_mut_val *refs = yyjson_mut_arr(doc);
-    yyjson_mut_val *ref = yyjson_mut_arr_add_obj(doc, refs);
-    yyjson_mut_obj_add_str(doc, ref, "apiVersion", "batch/v1");
-    yyjson_mut_obj_add_str(doc, ref, "kind", "Job");
-    yyjson_mut_obj_add_strcpy(doc, ref, "name", job->meta.name);
-    yyjson_mut_obj_add_strcpy(doc, ref, "uid", job->meta.uid);
-    yyjson_mut_obj_add_bool(doc, ref, "controller", true);
-    yyjson_mut_obj_add_bool(doc, ref, "blockOwnerDeletion", true);
-    json_mut_put(doc, meta, "ownerReferences", refs);
-}
-
 static void add_index_env(yyjson_mut_doc *doc, yyjson_mut_val *containers)
 {
     size_t i, n;
@@ -136,7 +123,7 @@ static yyjson_mut_doc *pod_of_template(struct look *look)
     }
     json_mut_put(doc, root, "spec", yyjson_val_mut_copy(doc, json_at(look->spec, "template.spec")));
     (void)yyjson_mut_arr_add_str(doc, json_mut_need_arr(doc, meta, "finalizers"), JOB_FINALIZER);
-    add_owner(doc, meta, look->job);
+    obj_add_owner(doc, root, look->job, true);
     return doc;
 }
 

@@ -101,20 +101,6 @@ static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const cha
 
 /* ---- making ---- */
 
-static void add_owner(yyjson_mut_doc *doc, yyjson_mut_val *meta, const struct obj *set)
-{
-    char api_version[128];
-    yyjson_mut_val *refs = yyjson_mut_arr(doc);
-    yyjson_mut_val *ref = yyjson_mut_arr_add_obj(doc, refs);
-    yyjson_mut_obj_add_strcpy(doc, ref, "apiVersion", kind_api_version(set->kind, api_version));
-    yyjson_mut_obj_add_str(doc, ref, "kind", set->kind->name);
-    yyjson_mut_obj_add_strcpy(doc, ref, "name", set->meta.name);
-    yyjson_mut_obj_add_strcpy(doc, ref, "uid", set->meta.uid);
-    yyjson_mut_obj_add_bool(doc, ref, "controller", true);
-    yyjson_mut_obj_add_bool(doc, ref, "blockOwnerDeletion", true);
-    json_mut_put(doc, meta, "ownerReferences", refs);
-}
-
 static yyjson_val *template_of(const struct set_look *look, size_t role)
 {
     yyjson_val *jobs = yyjson_obj_get(look->spec, "replicatedJobs");
@@ -135,7 +121,7 @@ static yyjson_mut_doc *job_of_template(const struct set_look *look, size_t role)
             json_mut_put(doc, meta, META[i], yyjson_val_mut_copy(doc, part));
     }
     json_mut_put(doc, root, "spec", yyjson_val_mut_copy(doc, yyjson_obj_get(template, "spec")));
-    add_owner(doc, meta, look->set);
+    obj_add_owner(doc, root, look->set, true);
     return doc;
 }
 

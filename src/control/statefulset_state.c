@@ -225,16 +225,10 @@ void set_read(struct set_state *state, const struct obj *set, time_ms now)
 
 const char *set_owner_uid(const struct obj *obj)
 {
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(obj->meta.owners, i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")) &&
-            str_eq(json_str_at(ref, "kind"), "StatefulSet") &&
-            str_eq(json_str_at(ref, "apiVersion"), "apps/v1"))
-            return json_str_at(ref, "uid");
-    }
-    return NULL;
+    yyjson_val *ref = obj_controller(obj);
+    bool is_set = str_eq(json_str_at(ref, "kind"), "StatefulSet") &&
+                  str_eq(json_str_at(ref, "apiVersion"), "apps/v1");
+    return is_set ? json_str_at(ref, "uid") : NULL;
 }
 
 /* The number at the end of its name; -1: it is none of those that the set makes. */
