@@ -169,9 +169,5 @@ void look_write_status(struct look *look, const struct job_plan *plan)
         yyjson_mut_doc_free(draft.doc);
         return;
     }
-    struct write *write =
-        write_new(WRITE_UPDATE, &KIND_JOB, obj_namespace(look->job), look->job->meta.name);
-    write->sub = SUB_STATUS;
-    write->doc = draft.doc;
-    control_write(look->control, write);
+    control_write_status(look->control, look->job, draft.doc);
 }

@@ -133,9 +133,5 @@ void draft_write(struct set_look *look)
         yyjson_mut_doc_free(take_ptr(look->draft.doc));
         return;
     }
-    struct write *write =
-        write_new(WRITE_UPDATE, &KIND_JOBSET, obj_namespace(look->set), look->set->meta.name);
-    write->sub = SUB_STATUS;
-    write->doc = take_ptr(look->draft.doc);
-    control_write(look->control, write);
+    control_write_status(look->control, look->set, take_ptr(look->draft.doc));
 }

@@ -351,6 +351,26 @@ void control_write_about(struct control *control, struct write *write, struct ob
     send_write(control, write, about, reason);
 }
 
+void control_write_status(struct control *control, const struct obj *obj, yyjson_mut_doc *doc)
+{
+    struct write *write = write_new(WRITE_UPDATE, obj->kind, obj_namespace(obj), obj->meta.name);
+    write->sub = SUB_STATUS;
+    write->doc = doc;
+    control_write(control, write);
+}
+
+void control_patch_status(struct control *control, const struct obj *obj, const char *patch)
+{
+    struct write *write = write_new(WRITE_PATCH, obj->kind, obj_namespace(obj), obj->meta.name);
+    write->sub = SUB_STATUS;
+    write->if_uid = mem_strdup(obj->meta.uid);
+    write->patch_type = PATCH_STRATEGIC;
+    int r = json_parse(sv_of(patch), &write->patch, NULL);
+    assert(r == 0);
+    (void)r;
+    control_write(control, write);
+}
+
 void control_event(struct control *control, const struct obj *about, const char *type,
                    const char *reason, const char *fmt, ...)
 {

@@ -422,12 +422,7 @@ static void set_not_ready(struct control *control, const struct obj *pod)
              "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":"
              "\"NodeNotReady\",\"lastTransitionTime\":\"%s\"}]}}",
              str_text(&now));
-    struct write *write = write_new(WRITE_PATCH, &KIND_POD, obj_namespace(pod), pod->meta.name);
-    write->sub = SUB_STATUS;
-    write->if_uid = mem_strdup(pod->meta.uid);
-    write->patch_type = PATCH_STRATEGIC;
-    (void)json_parse(sv_of(str_text(&text)), &write->patch, NULL); /* well-formed by make */
-    control_write(control, write);
+    control_patch_status(control, pod, str_text(&text));
 }
 
 static void delete_pod(struct control *control, const struct obj *pod, int64_t grace_s)
@@ -464,14 +459,9 @@ static void reconcile_pod(struct control *control, const char *key, const struct
 /* First it must have an end that can be counted: whoever waits for the pod looks at its phase. */
 static void fail_pod(struct control *control, const struct obj *pod)
 {
-    struct write *write = write_new(WRITE_PATCH, &KIND_POD, obj_namespace(pod), pod->meta.name);
-    write->sub = SUB_STATUS;
-    write->if_uid = mem_strdup(pod->meta.uid);
-    write->patch_type = PATCH_MERGE;
-    (void)json_parse(SV("{\"status\":{\"phase\":\"Failed\",\"reason\":\"NodeLost\","
-                        "\"message\":\"the node of this pod is gone\"}}"),
-                     &write->patch, NULL); /* well-formed by make */
-    control_write(control, write);
+    control_patch_status(control, pod,
+                         "{\"status\":{\"phase\":\"Failed\",\"reason\":\"NodeLost\","
+                         "\"message\":\"the node of this pod is gone\"}}");
 }
 
 static void reconcile_left_behind(struct control *control, const char *key, const char *node_name,

@@ -60,9 +60,5 @@ void look_write_set_status(struct set_look *look)
         yyjson_mut_doc_free(draft.doc);
         return;
     }
-    struct write *write =
-        write_new(WRITE_UPDATE, &KIND_STATEFULSET, obj_namespace(look->set), look->set->meta.name);
-    write->sub = SUB_STATUS;
-    write->doc = draft.doc;
-    control_write(look->control, write);
+    control_write_status(look->control, look->set, draft.doc);
 }
