@@ -24,7 +24,7 @@ static void check_labels(struct sv text, yyjson_val *root)
     assert(r == 0 || (r == err.code && err.text[0]));
     if (r < 0)
         return;
-    if (!label_selector_is_empty(one)) {
+    if (sv_trim(text).len > 0) {
         scoped_str both = {0};
         twice(text, &both);
         r = label_selector_parse((struct sv){both.data, both.len}, &two, NULL);

@@ -46,7 +46,7 @@ static const char *first_epoch(const struct pod *pod, char *body, size_t size)
 {
     (void)snprintf(body, size,
                    "{\"metadata\":{\"uid\":\"%s\",\"resourceVersion\":\"%s\",\"annotations\":{"
-                   "\"" EPOCH_ANNOTATION "\":\"%lld\",\"" ATTEMPT_ANNOTATION "\":\"%lld\"}}}",
+                   "\"" EPOCH_NOTE "\":\"%lld\",\"" EPOCH_NOTE_LATER "\":\"%lld\"}}}",
                    pod->uid, pod->version, (long long)pod->wanted, (long long)pod->wanted - 1);
     return MERGE;
 }

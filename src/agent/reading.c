@@ -26,8 +26,8 @@ static const struct row {
 #define FIELD(name) offsetof(struct reading, name), sizeof(((struct reading *)0)->name)
     {"metadata" S "resourceVersion", TEXT, FIELD(version)},
     {"metadata" S "uid", TEXT, FIELD(uid)},
-    {"metadata" S "annotations" S EPOCH_ANNOTATION, TEXT, FIELD(epoch)},
-    {"metadata" S "annotations" S ATTEMPT_ANNOTATION, TEXT, FIELD(attempt)},
+    {"metadata" S "annotations" S EPOCH_NOTE, TEXT, FIELD(epoch)},
+    {"metadata" S "annotations" S EPOCH_NOTE_LATER, TEXT, FIELD(attempt)},
     {"metadata" S "annotations" S DISABLE_ANNOTATION, FLAG, FIELD(is_disabled)},
     {"spec" S "failurePolicy" S "restartStrategy", TEXT, FIELD(strategy)},
     {"status" S "deprecatedEpoch", EPOCH, FIELD(status.deprecated)},

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "agent/scan.h"
+#include "core/recover/epoch.h"
 #include "core/recover/member.h"
 
 /* The few facts an agent needs of what a server says: of a JobSet in a watch event, of its own pod,
  * of a Status that refuses. Both the design document's names and upstream's are understood; where
  * an object has both, the greater epoch counts, as epochs never go down. */
-#define EPOCH_ANNOTATION "jobset.sigs.k8s.io/epoch"
-#define ATTEMPT_ANNOTATION "jobset.sigs.k8s.io/in-place-restart-attempt" /* epoch - 1 */
 #define DISABLE_ANNOTATION "jobset.sigs.k8s.io/disable-in-place-restart"
 
 #define VERSION_MAX 32 /* resourceVersion */
@@ -23,9 +22,9 @@ struct reading {
     char strategy[TEXT_MAX];
     bool is_disabled; /* DISABLE_ANNOTATION is there */
     struct member_status status;
-    char epoch[TEXT_MAX];   /* of a pod: EPOCH_ANNOTATION as it is written; "" when too long */
+    char epoch[TEXT_MAX];   /* of a pod: EPOCH_NOTE as it is written; "" when too long */
     bool has_epoch;         /* it is there */
-    char attempt[TEXT_MAX]; /* of a pod: ATTEMPT_ANNOTATION */
+    char attempt[TEXT_MAX]; /* of a pod: EPOCH_NOTE_LATER */
     int code;               /* of a Status */
     char message[MESSAGE_MAX];
     /* The condition that is being read. */

@@ -2,14 +2,12 @@
 /* Who somebody is, and what he may do. Rules that need only the address are in auth_allows(); the
  * rest, which depend on the object before and after, in auth_admit(). */
 #include "api/call.h"
+#include "core/recover/epoch.h"
 #include "model/selector.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define EPOCH_ANNOTATION "jobset.sigs.k8s.io/epoch"
-#define ATTEMPT_ANNOTATION "jobset.sigs.k8s.io/in-place-restart-attempt"
 
 /* ---- who ---- */
 
@@ -177,8 +175,8 @@ static void drop_agents_part(yyjson_mut_doc *doc)
     yyjson_mut_val *meta = json_mut_at(yyjson_mut_doc_get_root(doc), "metadata");
     yyjson_mut_val *annotations = yyjson_mut_obj_get(meta, "annotations");
     if (annotations != NULL) {
-        json_mut_put(doc, annotations, EPOCH_ANNOTATION, NULL);
-        json_mut_put(doc, annotations, ATTEMPT_ANNOTATION, NULL);
+        json_mut_put(doc, annotations, EPOCH_NOTE, NULL);
+        json_mut_put(doc, annotations, EPOCH_NOTE_LATER, NULL);
     }
     if (yyjson_mut_obj_size(annotations) == 0)
         json_mut_put(doc, meta, "annotations", NULL);
@@ -214,6 +212,6 @@ void auth_admit(void *arg, const struct obj *old, const struct obj *new_, struct
     if (who->role == ROLE_NODE)
         admit_node(who, old, new_, status);
     if (who->role == ROLE_AGENT && (old == NULL || new_ == NULL || !only_epoch_differs(old, new_)))
-        refuse_change(who, new_ ? new_ : old,
-                      "change the annotation " EPOCH_ANNOTATION " of its own pod", status);
+        refuse_change(who, new_ ? new_ : old, "change the annotation " EPOCH_NOTE " of its own pod",
+                      status);
 }

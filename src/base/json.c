@@ -524,6 +524,18 @@ int64_t json_mut_int_at(yyjson_mut_val *root, const char *path, int64_t otherwis
     return yyjson_mut_get_sint(val);
 }
 
+yyjson_mut_val *json_mut_find(yyjson_mut_val *list, const char *path, const char *text)
+{
+    size_t i, n;
+    yyjson_mut_val *item;
+    yyjson_mut_arr_foreach(list, i, n, item)
+    {
+        if (str_eq(json_mut_str_at(item, path), text))
+            return item;
+    }
+    return NULL;
+}
+
 static void put(yyjson_mut_doc *doc, yyjson_mut_val *obj, struct sv key, yyjson_mut_val *value)
 {
     assert(yyjson_mut_is_obj(obj));
@@ -572,6 +584,26 @@ void json_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path,
         root = next;
     }
     put(doc, root, key, value);
+}
+
+yyjson_mut_val *json_mut_need_obj(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path)
+{
+    yyjson_mut_val *obj = json_mut_at(root, path);
+    if (yyjson_mut_is_obj(obj))
+        return obj;
+    obj = yyjson_mut_obj(doc);
+    json_mut_set(doc, root, path, obj);
+    return obj;
+}
+
+yyjson_mut_val *json_mut_need_arr(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path)
+{
+    yyjson_mut_val *list = json_mut_at(root, path);
+    if (yyjson_mut_is_arr(list))
+        return list;
+    list = yyjson_mut_arr(doc);
+    json_mut_set(doc, root, path, list);
+    return list;
 }
 
 static bool int_equal(yyjson_mut_val *a, yyjson_mut_val *b)

@@ -42,12 +42,16 @@ int64_t json_int_at(yyjson_val *root, const char *path, int64_t otherwise);
 /* The first item of a list that has this text at the path ("name"); NULL: none. */
 yyjson_val *json_find(yyjson_val *list, const char *path, const char *text);
 yyjson_mut_val *json_mut_at(yyjson_mut_val *root, const char *path);
+yyjson_mut_val *json_mut_find(yyjson_mut_val *list, const char *path, const char *text);
 const char *json_mut_str_at(yyjson_mut_val *root, const char *path);
 int64_t json_mut_int_at(yyjson_mut_val *root, const char *path, int64_t otherwise);
 
 /* Sets root.path = value, making the objects on the way; an existing value is replaced in place. */
 void json_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path,
                   yyjson_mut_val *value);
+/* The object, or list, at the path; what is missing of it, or of another type, is made. */
+yyjson_mut_val *json_mut_need_obj(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path);
+yyjson_mut_val *json_mut_need_arr(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path);
 /* obj[key] = value, replaced in place or appended; `key` is copied into doc. NULL value removes. */
 void json_mut_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_mut_val *value);
 /* Equal as JSON: order of keys does not matter, 1 and 1.0 differ. Depth must be checked before. */

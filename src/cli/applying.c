@@ -4,6 +4,7 @@
 #include "cli/lastapplied.h"
 #include "cli/target.h"
 #include "cli/vigil.h"
+#include "model/cell.h"
 #include "model/patch.h"
 #include <errno.h>
 
@@ -151,7 +152,6 @@ static int update(struct applying *apply, const struct wanted *wanted, struct sv
 /* A Pod or a Job that is over does nothing when it is applied once more. */
 static bool has_ended(struct sv answer)
 {
-    static const char *const ENDS[] = {"Complete", "Failed"};
     scoped_json *doc = NULL;
     if (json_parse(answer, &doc, NULL) < 0)
         return false;
@@ -159,16 +159,8 @@ static bool has_ended(struct sv answer)
     const char *phase = json_str_at(object, "status.phase");
     if (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"))
         return true;
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(object, "status.conditions"), i, n, condition)
-    {
-        const char *type = json_str_at(condition, "type");
-        bool is_end = str_eq(type, ENDS[0]) || str_eq(type, ENDS[1]);
-        if (is_end && str_eq(json_str_at(condition, "status"), "True"))
-            return true;
-    }
-    return false;
+    return cell_condition_as(object, "Complete", "True") != NULL ||
+           cell_condition_as(object, "Failed", "True") != NULL;
 }
 
 static int renew(struct applying *apply, const struct wanted *wanted)

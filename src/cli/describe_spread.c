@@ -21,13 +21,8 @@ typedef VEC(struct spot) spots;
 
 static const char *trouble_of(yyjson_val *node)
 {
-    size_t i, n;
-    yyjson_val *taint;
-    yyjson_arr_foreach(json_at(node, "spec.taints"), i, n, taint)
-    {
-        if (str_eq(json_str_at(taint, "key"), "node.kubernetes.io/unreachable"))
-            return " unreachable";
-    }
+    if (json_find(json_at(node, "spec.taints"), "key", "node.kubernetes.io/unreachable") != NULL)
+        return " unreachable";
     return yyjson_get_bool(json_at(node, "spec.unschedulable")) ? " cordoned" : "";
 }
 

@@ -12,14 +12,7 @@
 /* The entry of a list whose "name" is the wanted one: clusters, users and contexts are kept so. */
 static yyjson_mut_val *entry_named(yyjson_mut_val *root, const char *list, const char *name)
 {
-    size_t i, n;
-    yyjson_mut_val *entry;
-    yyjson_mut_arr_foreach(yyjson_mut_obj_get(root, list), i, n, entry)
-    {
-        if (str_eq(json_mut_str_at(entry, "name"), name))
-            return entry;
-    }
-    return NULL;
+    return json_mut_find(yyjson_mut_obj_get(root, list), "name", name);
 }
 
 static int decode_base64(const char *text, char **ret_plain)

@@ -87,20 +87,9 @@ static void write_value(yyjson_mut_val *val, struct str *out)
         json_write(val, out);
 }
 
-static yyjson_mut_val *need_object(yyjson_mut_doc *doc, yyjson_mut_val *parent, const char *key)
-{
-    yyjson_mut_val *object = yyjson_mut_obj_get(parent, key);
-    if (!yyjson_mut_is_obj(object)) {
-        object = yyjson_mut_obj(doc);
-        json_mut_put(doc, parent, key, object);
-    }
-    return object;
-}
-
 void lastapplied_set(yyjson_mut_doc *doc, yyjson_mut_val *object)
 {
-    yyjson_mut_val *metadata = need_object(doc, object, "metadata");
-    yyjson_mut_val *annotations = need_object(doc, metadata, "annotations");
+    yyjson_mut_val *annotations = json_mut_need_obj(doc, object, "metadata.annotations");
     json_mut_put(doc, annotations, LAST_APPLIED, NULL);
     scoped_str text = {0};
     write_value(object, &text);

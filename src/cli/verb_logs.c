@@ -3,6 +3,7 @@
 #include "cli/logfeed.h"
 #include "cli/podview.h"
 #include "cli/target.h"
+#include "model/jobset.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -119,7 +120,7 @@ static int add_owner(struct logs_run *run, const struct kind *kind, const char *
     yyjson_val *object = yyjson_doc_get_root(doc);
     podview_selector(object, &labels);
     if (labels.len == 0 && str_eq(kind->name, "JobSet")) /* its pods are its jobs' */
-        str_addf(&labels, "jobset.sigs.k8s.io/jobset-name=%s", name);
+        str_addf(&labels, JOBSET_LABEL_NAME "=%s", name);
     size_t before = run->origins.len;
     exit_code = labels.len > 0 ? add_listed(run, str_text(&labels), NULL)
                                : add_listed(run, NULL, json_str_at(object, "metadata.uid"));

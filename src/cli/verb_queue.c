@@ -4,6 +4,7 @@
 #include "base/quantity.h"
 #include "cli/grid.h"
 #include "cli/target.h"
+#include "model/cell.h"
 #include <string.h>
 
 #define BAR_CELLS 20
@@ -81,16 +82,11 @@ static void add_resources(struct queues *q, yyjson_mut_val *list, yyjson_val *qu
 
 static bool is_active(yyjson_val *queue, const char **ret_reason)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(queue, "status.conditions"), i, n, condition)
-    {
-        if (!str_eq(json_str_at(condition, "type"), "Active"))
-            continue;
-        *ret_reason = json_str_at(condition, "reason");
-        return str_eq(json_str_at(condition, "status"), "True");
-    }
-    return false;
+    yyjson_val *active = cell_condition(queue, "Active");
+    if (active == NULL)
+        return false;
+    *ret_reason = json_str_at(active, "reason");
+    return str_eq(json_str_at(active, "status"), "True");
 }
 
 static void add_queue(struct queues *q, yyjson_val *queue)

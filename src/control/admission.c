@@ -99,18 +99,6 @@ static char *workload_name(const char *prefix, const char *owner)
     return name;
 }
 
-static yyjson_val *controller_of(const struct obj *obj)
-{
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(obj->meta.owners, i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")))
-            return ref;
-    }
-    return NULL;
-}
-
 static const char *label(const struct obj *obj, const char *name)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(obj->meta.labels, name));
@@ -167,7 +155,7 @@ static void adopt_parts(struct control *control, struct crew *gang)
 static bool map_part(struct control *control, const struct change *change)
 {
     struct admission *admission = control_state(control);
-    yyjson_val *ref = controller_of(change->obj);
+    yyjson_val *ref = obj_controller(change->obj);
     if (ref == NULL)
         return false;
     const char *uid = json_str_at(ref, "uid");
@@ -231,7 +219,7 @@ static void adopt_reference(struct admission *admission, struct crew *gang,
                             const struct obj *workload)
 {
     static const struct owner_ops *const OPS[] = {&OWNER_JOB, &OWNER_JOBSET};
-    yyjson_val *ref = controller_of(workload);
+    yyjson_val *ref = obj_controller(workload);
     for (size_t i = 0; gang->ops == NULL && ref != NULL && i < ARRAY_LEN(OPS); i++) {
         if (str_eq(json_str_at(ref, "kind"), OPS[i]->kind->name))
             set_owner(admission, gang, OPS[i], json_str_at(ref, "name"), json_str_at(ref, "uid"));
@@ -434,7 +422,7 @@ static void settle_owner(struct gang_look *look)
     look->owner_uid = look->gang->owner_uid;
     if (look->workload == NULL || look->ops == NULL || look->ops == &OWNER_PODS)
         return;
-    yyjson_val *ref = controller_of(look->workload);
+    yyjson_val *ref = obj_controller(look->workload);
     if (ref == NULL)
         look->ops = NULL;
     look->owner_uid = json_str_at(ref, "uid");

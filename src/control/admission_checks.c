@@ -109,18 +109,6 @@ static void drop_others(struct gang_draft *draft, const char *const *names, size
         gang_draft_put(draft, "admissionChecks", NULL);
 }
 
-static bool is_listed(yyjson_mut_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, "name"), name))
-            return true;
-    }
-    return false;
-}
-
 void checks_sync(struct gang_look *look, struct gang_draft *draft)
 {
     const char *const *names;
@@ -134,7 +122,7 @@ void checks_sync(struct gang_look *look, struct gang_draft *draft)
             list = yyjson_mut_arr(draft->doc);
             json_mut_put(draft->doc, draft->status, "admissionChecks", list);
         }
-        if (is_listed(list, names[i]))
+        if (json_mut_find(list, "name", names[i]) != NULL)
             continue;
         yyjson_mut_val *item = yyjson_mut_arr_add_obj(draft->doc, list);
         json_mut_put(draft->doc, item, "name", yyjson_mut_strcpy(draft->doc, names[i]));

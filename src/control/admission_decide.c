@@ -206,11 +206,7 @@ static void put_admit(struct gang_look *look, struct gang_draft *draft,
 static void count_eviction(struct gang_draft *draft, const char *reason, const char *cause)
 {
     yyjson_mut_doc *doc = draft->doc;
-    yyjson_mut_val *list = json_mut_at(draft->status, "schedulingStats.evictions");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_set(doc, draft->status, "schedulingStats.evictions", list);
-    }
+    yyjson_mut_val *list = json_mut_need_arr(doc, draft->status, "schedulingStats.evictions");
     size_t i, n;
     yyjson_mut_val *item;
     yyjson_mut_arr_foreach(list, i, n, item)

@@ -41,18 +41,6 @@ bool gang_draft_send(struct gang_look *look, struct gang_draft *draft)
 
 /* ---- conditions ---- */
 
-static yyjson_mut_val *find(yyjson_mut_val *list, const char *type)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, "type"), type))
-            return item;
-    }
-    return NULL;
-}
-
 static void put_text(struct gang_draft *draft, yyjson_mut_val *obj, const char *field,
                      const char *text)
 {
@@ -72,12 +60,8 @@ void gang_draft_time(struct gang_draft *draft, yyjson_mut_val *obj, const char *
 void gang_draft_condition(struct gang_draft *draft, const char *type, const char *status,
                           const char *reason, const char *message)
 {
-    yyjson_mut_val *list = yyjson_mut_obj_get(draft->status, "conditions");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(draft->doc);
-        json_mut_put(draft->doc, draft->status, "conditions", list);
-    }
-    yyjson_mut_val *condition = find(list, type);
+    yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "conditions");
+    yyjson_mut_val *condition = json_mut_find(list, "type", type);
     bool is_same = condition != NULL && str_eq(json_mut_str_at(condition, "status"), status);
     if (is_same && str_eq(json_mut_str_at(condition, "reason"), reason) &&
         str_eq(json_mut_str_at(condition, "message"), message))
@@ -110,7 +94,8 @@ void gang_draft_drop_condition(struct gang_draft *draft, const char *type)
 const char *gang_draft_condition_text(const struct gang_draft *draft, const char *type,
                                       const char *field)
 {
-    return json_mut_str_at(find(yyjson_mut_obj_get(draft->status, "conditions"), type), field);
+    yyjson_mut_val *list = yyjson_mut_obj_get(draft->status, "conditions");
+    return json_mut_str_at(json_mut_find(list, "type", type), field);
 }
 
 void gang_draft_put(struct gang_draft *draft, const char *field, yyjson_mut_val *value)
@@ -149,20 +134,12 @@ void gang_draft_amount(struct gang_draft *draft, yyjson_mut_val *obj, const char
 
 yyjson_val *condition_of(const struct obj *obj, const char *type)
 {
-    yyjson_val *list = yyjson_obj_get(yyjson_obj_get(obj->root, "status"), "conditions");
-    size_t i, n, len = strlen(type);
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (yyjson_equals_strn(yyjson_obj_get(item, "type"), type, len))
-            return item;
-    }
-    return NULL;
+    return cell_condition(obj->root, type);
 }
 
 bool condition_is(const struct obj *obj, const char *type, const char *status)
 {
-    return yyjson_equals_str(yyjson_obj_get(condition_of(obj, type), "status"), status);
+    return cell_condition_as(obj->root, type, status) != NULL;
 }
 
 time_ms condition_time(const struct obj *obj, const char *type)

@@ -284,14 +284,8 @@ static void add_pod_sets(struct feed *feed)
 
 static int64_t reclaimed(const struct obj *workload, const char *pod_set)
 {
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(workload->root, "status.reclaimablePods"), i, n, item)
-    {
-        if (str_eq(json_str_at(item, "name"), pod_set))
-            return json_int_at(item, "count", 0);
-    }
-    return 0;
+    yyjson_val *list = json_at(workload->root, "status.reclaimablePods");
+    return json_int_at(json_find(list, "name", pod_set), "count", 0);
 }
 
 static const struct admit_pick *picks_of(struct feed *feed, yyjson_val *assignment, int64_t left,

@@ -68,26 +68,10 @@ static void put_max_run(const struct obj *who, yyjson_mut_doc *doc, yyjson_mut_v
                  seconds > 0 ? yyjson_mut_sint(doc, seconds) : NULL);
 }
 
-static void add_reference(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct obj *owner,
-                          bool controls)
-{
-    char api[128];
-    yyjson_mut_val *ref = yyjson_mut_arr_add_obj(doc, list);
-    json_mut_put(doc, ref, "apiVersion",
-                 yyjson_mut_strcpy(doc, kind_api_version(owner->kind, api)));
-    json_mut_put(doc, ref, "kind", yyjson_mut_str(doc, owner->kind->name));
-    json_mut_put(doc, ref, "name", yyjson_mut_strcpy(doc, owner->meta.name));
-    json_mut_put(doc, ref, "uid", yyjson_mut_strcpy(doc, owner->meta.uid));
-    if (controls) {
-        json_mut_put(doc, ref, "controller", yyjson_mut_bool(doc, true));
-        json_mut_put(doc, ref, "blockOwnerDeletion", yyjson_mut_bool(doc, true));
-    }
-}
-
 struct references {
     const struct gang_look *look;
     yyjson_mut_doc *doc;
-    yyjson_mut_val *list;
+    yyjson_mut_val *root;
 };
 
 static bool add_member(void *arg, const char *name, void *value)
@@ -96,22 +80,22 @@ static bool add_member(void *arg, const char *name, void *value)
     (void)value;
     const struct obj *pod = cache_get(to->look->cache, &KIND_POD, to->look->gang->ns, name);
     if (pod != NULL)
-        add_reference(to->doc, to->list, pod, !to->look->gang->is_group);
+        obj_add_owner(to->doc, to->root, pod, !to->look->gang->is_group);
     return true;
 }
 
 static void put_meta(const struct gang_look *look, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    yyjson_mut_val *refs = yyjson_mut_arr(doc), *finalizers = yyjson_mut_arr(doc);
-    struct references to = {look, doc, refs};
+    yyjson_mut_val *finalizers = yyjson_mut_arr(doc);
+    struct references to = {look, doc, root};
+    json_mut_set(doc, root, "metadata.name", yyjson_mut_strcpy(doc, look->gang->name));
+    json_mut_set(doc, root, "metadata.namespace", yyjson_mut_strcpy(doc, look->gang->ns));
+    (void)json_mut_need_arr(doc, root, "metadata.ownerReferences"); /* none is said as well */
     if (look->owner != NULL)
-        add_reference(doc, refs, look->owner, true);
+        obj_add_owner(doc, root, look->owner, true);
     else
         (void)map_each(look->gang->members, add_member, &to);
     (void)yyjson_mut_arr_add_str(doc, finalizers, GANG_FINALIZER);
-    json_mut_set(doc, root, "metadata.name", yyjson_mut_strcpy(doc, look->gang->name));
-    json_mut_set(doc, root, "metadata.namespace", yyjson_mut_strcpy(doc, look->gang->ns));
-    json_mut_set(doc, root, "metadata.ownerReferences", refs);
     json_mut_set(doc, root, "metadata.finalizers", finalizers);
     if (look->owner != NULL) {
         yyjson_mut_val *labels = yyjson_mut_obj(doc);

@@ -89,14 +89,7 @@ const struct obj *pods_first(const struct gang_look *look)
 
 static bool is_gated(const struct obj *pod)
 {
-    size_t i, n;
-    yyjson_val *gate;
-    yyjson_arr_foreach(json_at(pod->root, "spec.schedulingGates"), i, n, gate)
-    {
-        if (str_eq(json_str_at(gate, "name"), KUEUE_GATE))
-            return true;
-    }
-    return false;
+    return json_find(json_at(pod->root, "spec.schedulingGates"), "name", KUEUE_GATE) != NULL;
 }
 
 /* What makes pods of a group different to a queue. */
@@ -128,25 +121,13 @@ static void set_name(const struct gang_look *look, const struct obj *pod, struct
     str_addf(out, "set-%08" PRIx64, hash_bytes(HASH_START, str_text(&text), text.len) & 0xffffffff);
 }
 
-static yyjson_mut_val *find_set(yyjson_mut_val *sets, const char *name)
-{
-    size_t i, n;
-    yyjson_mut_val *set;
-    yyjson_mut_arr_foreach(sets, i, n, set)
-    {
-        if (str_eq(json_mut_str_at(set, "name"), name))
-            return set;
-    }
-    return NULL;
-}
-
 static void describe_one(struct walk *walk, const struct obj *pod)
 {
     yyjson_mut_doc *doc = walk->doc;
     scoped_str name = {0};
     set_name(walk->look, pod, &name);
     walk->there++;
-    yyjson_mut_val *set = find_set(walk->sets, str_text(&name));
+    yyjson_mut_val *set = json_mut_find(walk->sets, "name", str_text(&name));
     if (set != NULL) {
         int64_t count = json_mut_int_at(set, "count", 0);
         json_mut_put(doc, set, "count", yyjson_mut_sint(doc, count + 1));

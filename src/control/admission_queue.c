@@ -12,13 +12,9 @@ struct page { /* a queue's status under way */
 
 static yyjson_mut_val *flavor_item(struct page *page, yyjson_mut_val *list, const char *flavor)
 {
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, "name"), flavor))
-            return yyjson_mut_obj_get(item, "resources");
-    }
+    yyjson_mut_val *item = json_mut_find(list, "name", flavor);
+    if (item != NULL)
+        return yyjson_mut_obj_get(item, "resources");
     item = yyjson_mut_arr_add_obj(page->doc, list);
     json_mut_put(page->doc, item, "name", yyjson_mut_strcpy(page->doc, flavor));
     json_mut_put(page->doc, item, "resources", yyjson_mut_arr(page->doc));

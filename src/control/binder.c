@@ -251,14 +251,7 @@ static void bind(struct control *control, const struct obj *pod, const char *nod
 
 static bool says_so_already(const struct obj *pod, const char *message)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(pod->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "PodScheduled"))
-            return str_eq(json_str_at(condition, "message"), message);
-    }
-    return false;
+    return str_eq(json_str_at(cell_condition(pod->root, "PodScheduled"), "message"), message);
 }
 
 static void say_unschedulable(struct control *control, const struct obj *pod, const char *message)
@@ -272,12 +265,7 @@ static void say_unschedulable(struct control *control, const struct obj *pod, co
              "{\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
              "\"reason\":\"Unschedulable\",\"lastTransitionTime\":\"%s\",\"message\":%s}]}}",
              str_text(&at), str_text(&quoted));
-    struct write *write = write_new(WRITE_PATCH, &KIND_POD, obj_namespace(pod), pod->meta.name);
-    write->sub = SUB_STATUS;
-    write->if_uid = mem_strdup(pod->meta.uid);
-    write->patch_type = PATCH_STRATEGIC;
-    (void)json_parse(sv_of(str_text(&text)), &write->patch, NULL); /* well-formed by make */
-    control_write(control, write);
+    control_patch_status(control, pod, str_text(&text));
     control_event(control, pod, "Warning", "FailedScheduling", "%s", message);
 }
 

@@ -8,6 +8,7 @@
  * Once a member has a node, the others are bound as they come: they replace members that ended. */
 #include "base/mem.h"
 #include "control/binder_internal.h"
+#include "model/jobset.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +82,7 @@ static int64_t find_gang(struct cache *cache, const struct obj *pod, const char 
     *ret_name = label_of(pod, "kueue.x-k8s.io/pod-group-name");
     if (*ret_name != NULL)
         return number_of(note_of(pod, "kueue.x-k8s.io/pod-group-total-count"));
-    *ret_name = label_of(pod, "jobset.sigs.k8s.io/jobset-name");
+    *ret_name = label_of(pod, JOBSET_LABEL_NAME);
     const struct obj *set =
         *ret_name != NULL ? cache_get(cache, &KIND_JOBSET, obj_namespace(pod), *ret_name) : NULL;
     *ret_set = set;
@@ -161,7 +162,7 @@ void binder_gang_stop_waiting(struct binder *binder, struct guest *guest)
 struct guest *binder_gang_job(struct binder *binder, const struct change *change)
 {
     const struct obj *job = change->obj;
-    const char *name = label_of(job, "jobset.sigs.k8s.io/jobset-name");
+    const char *name = label_of(job, JOBSET_LABEL_NAME);
     bool is_gone = change->type == CHANGE_DELETED;
     if (name == NULL || (is_gone ? 0 : done_of(job)) == (change->old ? done_of(change->old) : 0))
         return NULL;

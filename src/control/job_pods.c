@@ -65,46 +65,11 @@ static char *next_name(struct look *look, const char *prefix, int64_t index)
 
 /* ---- one pod ---- */
 
-static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
-{
-    yyjson_mut_val *val = yyjson_mut_obj_get(obj, key);
-    if (!yyjson_mut_is_obj(val)) {
-        val = yyjson_mut_obj(doc);
-        json_mut_put(doc, obj, key, val);
-    }
-    return val;
-}
-
 static void put_number(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t number)
 {
     char text[24];
     (void)snprintf(text, sizeof(text), "%" PRId64, number);
     json_mut_put(doc, obj, key, yyjson_mut_strcpy(doc, text));
-}
-
-static void add_owner(yyjson_mut_doc *doc, yyjson_mut_val *meta, const struct obj *job)
-{
-    yyjson_mut_val *refs = yyjson_mut_arr(doc);
-    yyjson_mut_val *ref = yyjson_mut_arr_add_obj(doc, refs);
-    yyjson_mut_obj_add_str(doc, ref, "apiVersion", "batch/v1");
-    yyjson_mut_obj_add_str(doc, ref, "kind", "Job");
-    yyjson_mut_obj_add_strcpy(doc, ref, "name", job->meta.name);
-    yyjson_mut_obj_add_strcpy(doc, ref, "uid", job->meta.uid);
-    yyjson_mut_obj_add_bool(doc, ref, "controller", true);
-    yyjson_mut_obj_add_bool(doc, ref, "blockOwnerDeletion", true);
-    json_mut_put(doc, meta, "ownerReferences", refs);
-}
-
-static bool has_env(yyjson_mut_val *env, const char *name)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(env, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, "name"), name))
-            return true;
-    }
-    return false;
 }
 
 static void add_index_env(yyjson_mut_doc *doc, yyjson_mut_val *containers)
@@ -113,12 +78,8 @@ static void add_index_env(yyjson_mut_doc *doc, yyjson_mut_val *containers)
     yyjson_mut_val *container;
     yyjson_mut_arr_foreach(containers, i, n, container)
     {
-        yyjson_mut_val *env = yyjson_mut_obj_get(container, "env");
-        if (!yyjson_mut_is_arr(env)) {
-            env = yyjson_mut_arr(doc);
-            json_mut_put(doc, container, "env", env);
-        }
-        if (has_env(env, "JOB_COMPLETION_INDEX"))
+        yyjson_mut_val *env = json_mut_need_arr(doc, container, "env");
+        if (json_mut_find(env, "name", "JOB_COMPLETION_INDEX") != NULL)
             continue;
         yyjson_mut_val *item = yyjson_mut_arr_add_obj(doc, env);
         yyjson_mut_obj_add_str(doc, item, "name", "JOB_COMPLETION_INDEX");
@@ -131,10 +92,10 @@ static void add_index(struct look *look, yyjson_mut_doc *doc, yyjson_mut_val *ro
 {
     yyjson_mut_val *meta = yyjson_mut_obj_get(root, "metadata");
     yyjson_mut_val *spec = yyjson_mut_obj_get(root, "spec");
-    yyjson_mut_val *annotations = object_in(doc, meta, "annotations");
+    yyjson_mut_val *annotations = json_mut_need_obj(doc, meta, "annotations");
     const struct slot *slot = state_slot(look->state, index);
     put_number(doc, annotations, JOB_INDEX, index);
-    put_number(doc, object_in(doc, meta, "labels"), JOB_INDEX, index);
+    put_number(doc, json_mut_need_obj(doc, meta, "labels"), JOB_INDEX, index);
     if (look->state->counts_per_index) {
         bool carries = slot != NULL && slot->held != NULL;
         put_number(doc, annotations, JOB_INDEX_FAILURES, carries ? slot->next_failures : 0);
@@ -161,13 +122,8 @@ static yyjson_mut_doc *pod_of_template(struct look *look)
             json_mut_put(doc, meta, META[i], yyjson_val_mut_copy(doc, part));
     }
     json_mut_put(doc, root, "spec", yyjson_val_mut_copy(doc, json_at(look->spec, "template.spec")));
-    yyjson_mut_val *finalizers = yyjson_mut_obj_get(meta, "finalizers");
-    if (!yyjson_mut_is_arr(finalizers)) {
-        finalizers = yyjson_mut_arr(doc);
-        json_mut_put(doc, meta, "finalizers", finalizers);
-    }
-    (void)yyjson_mut_arr_add_str(doc, finalizers, JOB_FINALIZER);
-    add_owner(doc, meta, look->job);
+    (void)yyjson_mut_arr_add_str(doc, json_mut_need_arr(doc, meta, "finalizers"), JOB_FINALIZER);
+    obj_add_owner(doc, root, look->job, true);
     return doc;
 }
 

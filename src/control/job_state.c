@@ -345,16 +345,10 @@ void member_write_off(struct member *member)
 
 const char *pod_job_uid(const struct obj *pod)
 {
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(pod->meta.owners, i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")) &&
-            str_eq(json_str_at(ref, "kind"), "Job") &&
-            str_eq(json_str_at(ref, "apiVersion"), "batch/v1"))
-            return json_str_at(ref, "uid");
-    }
-    return NULL;
+    yyjson_val *ref = obj_controller(pod);
+    bool is_job = str_eq(json_str_at(ref, "kind"), "Job") &&
+                  str_eq(json_str_at(ref, "apiVersion"), "batch/v1");
+    return is_job ? json_str_at(ref, "uid") : NULL;
 }
 
 /* With a grace of zero, nobody runs the pod (any more): it was never placed, or its node has

@@ -7,15 +7,7 @@
 
 yyjson_val *job_condition(const struct obj *job, const char *type)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(job->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type) &&
-            str_eq(json_str_at(condition, "status"), "True"))
-            return condition;
-    }
-    return NULL;
+    return cell_condition_as(job->root, type, "True");
 }
 
 bool job_is_finished(const struct obj *job)
@@ -53,27 +45,11 @@ static void put_count(struct draft *draft, const char *field, int64_t count, boo
     draft->is_changed = true;
 }
 
-static yyjson_mut_val *find_condition(yyjson_mut_val *list, const char *type)
-{
-    size_t i, n;
-    yyjson_mut_val *condition;
-    yyjson_mut_arr_foreach(list, i, n, condition)
-    {
-        if (str_eq(json_mut_str_at(condition, "type"), type))
-            return condition;
-    }
-    return NULL;
-}
-
 static void put_condition(struct draft *draft, const struct condition_text *text)
 {
     yyjson_mut_doc *doc = draft->doc;
-    yyjson_mut_val *list = yyjson_mut_obj_get(draft->status, "conditions");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_put(doc, draft->status, "conditions", list);
-    }
-    yyjson_mut_val *condition = find_condition(list, text->type);
+    yyjson_mut_val *list = json_mut_need_arr(doc, draft->status, "conditions");
+    yyjson_mut_val *condition = json_mut_find(list, "type", text->type);
     if (condition != NULL && str_eq(json_mut_str_at(condition, "status"), text->status))
         return;
     if (condition == NULL)
@@ -184,12 +160,7 @@ static void put_plan(struct draft *draft, const struct job_plan *plan)
 void look_write_status(struct look *look, const struct job_plan *plan)
 {
     struct draft draft = {.look = look, .doc = obj_edit(look->job)};
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(draft.doc);
-    draft.status = yyjson_mut_obj_get(root, "status");
-    if (!yyjson_mut_is_obj(draft.status)) {
-        draft.status = yyjson_mut_obj(draft.doc);
-        json_mut_put(draft.doc, root, "status", draft.status);
-    }
+    draft.status = json_mut_need_obj(draft.doc, yyjson_mut_doc_get_root(draft.doc), "status");
     rfc3339_format(look->now, &draft.now);
     put_counts(&draft);
     put_plan(&draft, plan);
@@ -198,9 +169,5 @@ void look_write_status(struct look *look, const struct job_plan *plan)
         yyjson_mut_doc_free(draft.doc);
         return;
     }
-    struct write *write =
-        write_new(WRITE_UPDATE, &KIND_JOB, obj_namespace(look->job), look->job->meta.name);
-    write->sub = SUB_STATUS;
-    write->doc = draft.doc;
-    control_write(look->control, write);
+    control_write_status(look->control, look->job, draft.doc);
 }

@@ -24,25 +24,12 @@ static const struct {
     {"StartupPolicyCompleted", "True", "Normal", NULL},
 };
 
-static yyjson_val *condition_as(const struct obj *set, const char *type, const char *status)
-{
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(set->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type) &&
-            str_eq(json_str_at(condition, "status"), status))
-            return condition;
-    }
-    return NULL;
-}
-
 static unsigned news_of(const struct obj *set, const struct obj *old)
 {
     unsigned news = 0;
     for (size_t i = 0; i < ARRAY_LEN(NEWS); i++) {
-        yyjson_val *now = condition_as(set, NEWS[i].type, NEWS[i].status);
-        yyjson_val *before = condition_as(old, NEWS[i].type, NEWS[i].status);
+        yyjson_val *now = cell_condition_as(set->root, NEWS[i].type, NEWS[i].status);
+        yyjson_val *before = cell_condition_as(old->root, NEWS[i].type, NEWS[i].status);
         if (now != NULL && (before == NULL ||
                             !str_eq(json_str_at(now, "message"), json_str_at(before, "message"))))
             news |= 1U << i;
@@ -112,7 +99,8 @@ static void tell(struct set_look *look)
     look->state->news = 0;
     for (size_t i = 0; i < ARRAY_LEN(NEWS); i++) {
         yyjson_val *condition =
-            news & 1U << i ? condition_as(look->set, NEWS[i].type, NEWS[i].status) : NULL;
+            news & 1U << i ? cell_condition_as(look->set->root, NEWS[i].type, NEWS[i].status)
+                           : NULL;
         if (condition == NULL)
             continue;
         const char *reason = NEWS[i].reason ? NEWS[i].reason : json_str_at(condition, "reason");

@@ -78,28 +78,17 @@ static void tag_counts(struct tags *tags, const struct set_state *state, size_t 
     tag_number(tags, "job-group-index", before_in_group + index);
 }
 
-static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
-{
-    yyjson_mut_val *val = yyjson_mut_obj_get(obj, key);
-    if (!yyjson_mut_is_obj(val)) {
-        val = yyjson_mut_obj(doc);
-        json_mut_put(doc, obj, key, val);
-    }
-    return val;
-}
-
 static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const char *name,
                      size_t role, int64_t index)
 {
     const struct role *own = &look->state->roles.items[role];
     size_t at = (size_t)index;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    yyjson_mut_val *meta = object_in(doc, root, "metadata");
-    yyjson_mut_val *pods =
-        object_in(doc, object_in(doc, object_in(doc, root, "spec"), "template"), "metadata");
     struct tags tags = {doc,
-                        {object_in(doc, meta, "labels"), object_in(doc, meta, "annotations"),
-                         object_in(doc, pods, "labels"), object_in(doc, pods, "annotations")}};
+                        {json_mut_need_obj(doc, root, "metadata.labels"),
+                         json_mut_need_obj(doc, root, "metadata.annotations"),
+                         json_mut_need_obj(doc, root, "spec.template.metadata.labels"),
+                         json_mut_need_obj(doc, root, "spec.template.metadata.annotations")}};
     tag(&tags, "jobset-name", look->set->meta.name);
     tag(&tags, "jobset-uid", look->set->meta.uid);
     tag(&tags, "replicatedjob-name", own->name);
@@ -111,20 +100,6 @@ static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const cha
 }
 
 /* ---- making ---- */
-
-static void add_owner(yyjson_mut_doc *doc, yyjson_mut_val *meta, const struct obj *set)
-{
-    char api_version[128];
-    yyjson_mut_val *refs = yyjson_mut_arr(doc);
-    yyjson_mut_val *ref = yyjson_mut_arr_add_obj(doc, refs);
-    yyjson_mut_obj_add_strcpy(doc, ref, "apiVersion", kind_api_version(set->kind, api_version));
-    yyjson_mut_obj_add_str(doc, ref, "kind", set->kind->name);
-    yyjson_mut_obj_add_strcpy(doc, ref, "name", set->meta.name);
-    yyjson_mut_obj_add_strcpy(doc, ref, "uid", set->meta.uid);
-    yyjson_mut_obj_add_bool(doc, ref, "controller", true);
-    yyjson_mut_obj_add_bool(doc, ref, "blockOwnerDeletion", true);
-    json_mut_put(doc, meta, "ownerReferences", refs);
-}
 
 static yyjson_val *template_of(const struct set_look *look, size_t role)
 {
@@ -146,7 +121,7 @@ static yyjson_mut_doc *job_of_template(const struct set_look *look, size_t role)
             json_mut_put(doc, meta, META[i], yyjson_val_mut_copy(doc, part));
     }
     json_mut_put(doc, root, "spec", yyjson_val_mut_copy(doc, yyjson_obj_get(template, "spec")));
-    add_owner(doc, meta, look->set);
+    obj_add_owner(doc, root, look->set, true);
     return doc;
 }
 

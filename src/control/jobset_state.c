@@ -25,16 +25,10 @@ struct sets *sets_new(void)
 
 const char *job_set_uid(const struct obj *job)
 {
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(job->meta.owners, i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")) &&
-            str_eq(json_str_at(ref, "kind"), "JobSet") &&
-            str_starts(json_str_at(ref, "apiVersion"), "jobset.x-k8s.io/"))
-            return json_str_at(ref, "uid");
-    }
-    return NULL;
+    yyjson_val *ref = obj_controller(job);
+    bool is_set = str_eq(json_str_at(ref, "kind"), "JobSet") &&
+                  str_starts(json_str_at(ref, "apiVersion"), "jobset.x-k8s.io/");
+    return is_set ? json_str_at(ref, "uid") : NULL;
 }
 
 static bool set_is_in_place(const struct obj *set)

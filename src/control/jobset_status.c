@@ -8,15 +8,7 @@
 
 yyjson_val *set_condition(const struct obj *set, const char *type)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(set->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type) &&
-            str_eq(json_str_at(condition, "status"), "True"))
-            return condition;
-    }
-    return NULL;
+    return cell_condition_as(set->root, type, "True");
 }
 
 bool set_is_finished(const struct obj *set)
@@ -28,12 +20,7 @@ void draft_open(struct set_look *look)
 {
     struct set_draft *draft = &look->draft;
     draft->doc = obj_edit(look->set);
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(draft->doc);
-    draft->status = yyjson_mut_obj_get(root, "status");
-    if (!yyjson_mut_is_obj(draft->status)) {
-        draft->status = yyjson_mut_obj(draft->doc);
-        json_mut_put(draft->doc, root, "status", draft->status);
-    }
+    draft->status = json_mut_need_obj(draft->doc, yyjson_mut_doc_get_root(draft->doc), "status");
 }
 
 static void put_count(struct set_draft *draft, yyjson_mut_val *obj, const char *field,
@@ -59,33 +46,11 @@ static void put_text(struct set_draft *draft, yyjson_mut_val *obj, const char *f
     draft->is_changed = true;
 }
 
-static yyjson_mut_val *list_at(struct set_draft *draft, yyjson_mut_val *obj, const char *field)
-{
-    yyjson_mut_val *list = yyjson_mut_obj_get(obj, field);
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(draft->doc);
-        json_mut_put(draft->doc, obj, field, list);
-    }
-    return list;
-}
-
-static yyjson_mut_val *find_in(yyjson_mut_val *list, const char *key, const char *value)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, key), value))
-            return item;
-    }
-    return NULL;
-}
-
 void draft_condition(struct set_look *look, const struct set_condition *text)
 {
     struct set_draft *draft = &look->draft;
-    yyjson_mut_val *list = list_at(draft, draft->status, "conditions");
-    yyjson_mut_val *condition = find_in(list, "type", text->type);
+    yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "conditions");
+    yyjson_mut_val *condition = json_mut_find(list, "type", text->type);
     if (condition == NULL)
         condition = yyjson_mut_arr_add_obj(draft->doc, list);
     put_text(draft, condition, "type", text->type);
@@ -102,7 +67,7 @@ void draft_condition(struct set_look *look, const struct set_condition *text)
 void draft_clear(struct set_look *look, const char *type, const char *reason, const char *message)
 {
     yyjson_mut_val *list = yyjson_mut_obj_get(look->draft.status, "conditions");
-    yyjson_mut_val *condition = find_in(list, "type", type);
+    yyjson_mut_val *condition = json_mut_find(list, "type", type);
     if (condition != NULL && str_eq(json_mut_str_at(condition, "status"), "True"))
         draft_condition(look, &(struct set_condition){type, "False", reason, message});
 }
@@ -121,8 +86,8 @@ void draft_end(struct set_look *look, bool good, const char *reason, const char 
 static yyjson_mut_val *role_status(struct set_look *look, const char *name)
 {
     struct set_draft *draft = &look->draft;
-    yyjson_mut_val *list = list_at(draft, draft->status, "replicatedJobsStatus");
-    yyjson_mut_val *item = find_in(list, "name", name);
+    yyjson_mut_val *list = json_mut_need_arr(draft->doc, draft->status, "replicatedJobsStatus");
+    yyjson_mut_val *item = json_mut_find(list, "name", name);
     if (item != NULL)
         return item;
     item = yyjson_mut_arr_add_obj(draft->doc, list);
@@ -156,9 +121,10 @@ void draft_job_restart(struct set_look *look, const struct set_job *job, bool is
 {
     struct set_draft *draft = &look->draft;
     yyjson_mut_val *item = role_status(look, look->state->roles.items[job->role].name);
-    count_up(draft, list_at(draft, item, "jobRestarts"), job->index);
+    count_up(draft, json_mut_need_arr(draft->doc, item, "jobRestarts"), job->index);
     if (is_charged)
-        count_up(draft, list_at(draft, item, "jobRestartsCountTowardsMax"), job->index);
+        count_up(draft, json_mut_need_arr(draft->doc, item, "jobRestartsCountTowardsMax"),
+                 job->index);
 }
 
 void draft_write(struct set_look *look)
@@ -167,9 +133,5 @@ void draft_write(struct set_look *look)
         yyjson_mut_doc_free(take_ptr(look->draft.doc));
         return;
     }
-    struct write *write =
-        write_new(WRITE_UPDATE, &KIND_JOBSET, obj_namespace(look->set), look->set->meta.name);
-    write->sub = SUB_STATUS;
-    write->doc = take_ptr(look->draft.doc);
-    control_write(look->control, write);
+    control_write_status(look->control, look->set, take_ptr(look->draft.doc));
 }

@@ -42,7 +42,6 @@ struct manager {
     struct control *controls;
     size_t count;
     LIST_HEAD(, turn) turns; /* those with writes on their way, to be freed with the manager */
-    size_t turn_count;
 };
 
 struct sent { /* one write on its way */
@@ -146,7 +145,6 @@ static struct turn *turn_open(struct control *control, const char *key)
     struct turn *turn = mem_zalloc(sizeof(*turn));
     *turn = (struct turn){.control = control, .key = key, .is_open = true};
     LIST_INSERT_HEAD(&manager->turns, turn, siblings);
-    manager->turn_count++;
     return turn;
 }
 
@@ -155,11 +153,9 @@ static void turn_close_if_done(struct turn *turn)
     if (turn->is_open || turn->writes > 0)
         return;
     struct control *control = turn->control;
-    struct manager *manager = control->manager;
     workqueue_finish(control->queue, turn->key, turn->failed, control_steady(control));
     control->stats.failures += turn->failed;
     LIST_REMOVE(turn, siblings);
-    manager->turn_count--;
     mem_free(turn);
 }
 
@@ -219,14 +215,6 @@ bool manager_explain(struct manager *manager, const struct obj *obj, struct str 
             return true;
     }
     return false;
-}
-
-size_t manager_backlog(const struct manager *manager)
-{
-    size_t n = manager->turn_count;
-    for (size_t i = 0; i < manager->count; i++)
-        n += workqueue_count(manager->controls[i].queue);
-    return n;
 }
 
 bool manager_is_pressed(const struct manager *manager)
@@ -361,6 +349,26 @@ void control_write_about(struct control *control, struct write *write, struct ob
                          const char *reason)
 {
     send_write(control, write, about, reason);
+}
+
+void control_write_status(struct control *control, const struct obj *obj, yyjson_mut_doc *doc)
+{
+    struct write *write = write_new(WRITE_UPDATE, obj->kind, obj_namespace(obj), obj->meta.name);
+    write->sub = SUB_STATUS;
+    write->doc = doc;
+    control_write(control, write);
+}
+
+void control_patch_status(struct control *control, const struct obj *obj, const char *patch)
+{
+    struct write *write = write_new(WRITE_PATCH, obj->kind, obj_namespace(obj), obj->meta.name);
+    write->sub = SUB_STATUS;
+    write->if_uid = mem_strdup(obj->meta.uid);
+    write->patch_type = PATCH_STRATEGIC;
+    int r = json_parse(sv_of(patch), &write->patch, NULL);
+    assert(r == 0);
+    (void)r;
+    control_write(control, write);
 }
 
 void control_event(struct control *control, const struct obj *about, const char *type,

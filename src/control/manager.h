@@ -39,7 +39,6 @@ void manager_run(struct manager *manager, size_t budget);
 void manager_configure(struct manager *manager);
 void manager_metrics(struct manager *manager, struct str *out);
 bool manager_explain(struct manager *manager, const struct obj *obj, struct str *out_json);
-size_t manager_backlog(const struct manager *manager);
 /* Something is to be done now or later that is no upkeep. */
 bool manager_is_pressed(const struct manager *manager);
 
@@ -63,6 +62,10 @@ void control_write(struct control *control, struct write *write);
 /* The same, and the first refusal of the reconciliation is told: a Warning about that object. */
 void control_write_about(struct control *control, struct write *write, struct obj *about,
                          const char *reason);
+/* The status of the object as `doc` has it, which is taken over. */
+void control_write_status(struct control *control, const struct obj *obj, yyjson_mut_doc *doc);
+/* The same by a strategic merge patch, whose text must be well-formed. */
+void control_patch_status(struct control *control, const struct obj *obj, const char *patch);
 /* Records an Event about an object; the same one again only counts up. `type`: "Normal" or
  * "Warning". */
 void control_event(struct control *control, const struct obj *about, const char *type,

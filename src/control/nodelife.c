@@ -119,22 +119,11 @@ static void note_sign(struct control *control, struct life *life)
     control_add(control, life->name);
 }
 
-static yyjson_val *ready_of(const struct obj *node)
-{
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(node->root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "Ready"))
-            return condition;
-    }
-    return NULL;
-}
-
 /* Our own words about a node are none of its own. */
 static bool is_report(const struct obj *node, const struct obj *old)
 {
-    yyjson_val *now = ready_of(node), *before = ready_of(old);
+    yyjson_val *now = cell_condition(node->root, "Ready");
+    yyjson_val *before = cell_condition(old->root, "Ready");
     const char *reason = json_str_at(now, "reason");
     if (now == NULL || str_eq(reason, REASON_SILENT) || str_eq(reason, REASON_BACK))
         return false;
@@ -245,19 +234,9 @@ static void set_condition(yyjson_mut_doc *doc, yyjson_mut_val *condition, const 
 
 static yyjson_mut_val *conditions_with_ready(yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    yyjson_mut_val *list = json_mut_at(root, "status.conditions");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_set(doc, root, "status.conditions", list);
-    }
-    size_t i, n;
-    yyjson_mut_val *condition;
-    yyjson_mut_arr_foreach(list, i, n, condition)
-    {
-        if (str_eq(json_mut_str_at(condition, "type"), "Ready"))
-            return list;
-    }
-    set_text(doc, yyjson_mut_arr_add_obj(doc, list), "type", "Ready");
+    yyjson_mut_val *list = json_mut_need_arr(doc, root, "status.conditions");
+    if (json_mut_find(list, "type", "Ready") == NULL)
+        set_text(doc, yyjson_mut_arr_add_obj(doc, list), "type", "Ready");
     return list;
 }
 
@@ -324,12 +303,8 @@ static void add_taint(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct ow
 static bool set_taints(yyjson_mut_doc *doc, yyjson_mut_val *root, enum health health,
                        const char *now)
 {
-    yyjson_mut_val *list = json_mut_at(root, "spec.taints");
+    yyjson_mut_val *list = json_mut_need_arr(doc, root, "spec.taints");
     bool is_changed = false;
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_set(doc, root, "spec.taints", list);
-    }
     for (size_t i = 0; i < ARRAY_LEN(OWN_TAINTS); i++) {
         bool is_wanted = is_due(&OWN_TAINTS[i], health, root);
         size_t at = find_taint(list, &OWN_TAINTS[i]);
@@ -447,12 +422,7 @@ static void set_not_ready(struct control *control, const struct obj *pod)
              "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":"
              "\"NodeNotReady\",\"lastTransitionTime\":\"%s\"}]}}",
              str_text(&now));
-    struct write *write = write_new(WRITE_PATCH, &KIND_POD, obj_namespace(pod), pod->meta.name);
-    write->sub = SUB_STATUS;
-    write->if_uid = mem_strdup(pod->meta.uid);
-    write->patch_type = PATCH_STRATEGIC;
-    (void)json_parse(sv_of(str_text(&text)), &write->patch, NULL); /* well-formed by make */
-    control_write(control, write);
+    control_patch_status(control, pod, str_text(&text));
 }
 
 static void delete_pod(struct control *control, const struct obj *pod, int64_t grace_s)
@@ -489,14 +459,9 @@ static void reconcile_pod(struct control *control, const char *key, const struct
 /* First it must have an end that can be counted: whoever waits for the pod looks at its phase. */
 static void fail_pod(struct control *control, const struct obj *pod)
 {
-    struct write *write = write_new(WRITE_PATCH, &KIND_POD, obj_namespace(pod), pod->meta.name);
-    write->sub = SUB_STATUS;
-    write->if_uid = mem_strdup(pod->meta.uid);
-    write->patch_type = PATCH_MERGE;
-    (void)json_parse(SV("{\"status\":{\"phase\":\"Failed\",\"reason\":\"NodeLost\","
-                        "\"message\":\"the node of this pod is gone\"}}"),
-                     &write->patch, NULL); /* well-formed by make */
-    control_write(control, write);
+    control_patch_status(control, pod,
+                         "{\"status\":{\"phase\":\"Failed\",\"reason\":\"NodeLost\","
+                         "\"message\":\"the node of this pod is gone\"}}");
 }
 
 static void reconcile_left_behind(struct control *control, const char *key, const char *node_name,

@@ -132,13 +132,8 @@ char *pool_pod_name(const struct pool *pool, int32_t ordinal)
 
 static enum place_node_state state_of(const struct obj *node)
 {
-    size_t i, n;
-    yyjson_val *taint;
-    yyjson_arr_foreach(json_at(node->root, "spec.taints"), i, n, taint)
-    {
-        if (str_eq(json_str_at(taint, "key"), UNREACHABLE))
-            return PLACE_NODE_UNREACHABLE;
-    }
+    if (json_find(json_at(node->root, "spec.taints"), "key", UNREACHABLE) != NULL)
+        return PLACE_NODE_UNREACHABLE;
     bool cordoned = yyjson_get_bool(json_at(node->root, "spec.unschedulable"));
     return cordoned ? PLACE_NODE_CORDONED : PLACE_NODE_OK;
 }

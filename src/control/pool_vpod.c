@@ -117,10 +117,7 @@ static bool write_status(struct control *control, const struct pool *pool, const
         return false;
     }
     json_mut_put(doc, yyjson_mut_doc_get_root(doc), "status", status);
-    struct write *write = write_new(WRITE_UPDATE, &KIND_VPOD, obj_namespace(vpod), vpod->meta.name);
-    write->sub = SUB_STATUS;
-    write->doc = doc;
-    control_write(control, write);
+    control_write_status(control, vpod, doc);
     return true;
 }
 

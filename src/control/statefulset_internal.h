@@ -107,8 +107,6 @@ void look_delete_pod(struct set_look *look, int64_t ordinal);
 void look_tell_changes(struct set_look *look);
 /* What nobody controls and looks like ours is: its set was deleted without it and made anew. */
 void look_adopt(struct set_look *look, const struct obj *obj);
-bool set_has_controller(const struct obj *obj);
-yyjson_mut_val *set_owner_ref(yyjson_mut_doc *doc, const struct obj *set);
 
 /* ---- statefulset_status.c ---- */
 void look_write_set_status(struct set_look *look);

@@ -16,44 +16,14 @@ static char *name_of(const struct set_look *look, int64_t ordinal)
     return mem_printf("%s-%" PRId64, look->set->meta.name, ordinal);
 }
 
-yyjson_mut_val *set_owner_ref(yyjson_mut_doc *doc, const struct obj *set)
-{
-    yyjson_mut_val *ref = yyjson_mut_obj(doc);
-    yyjson_mut_obj_add_str(doc, ref, "apiVersion", "apps/v1");
-    yyjson_mut_obj_add_str(doc, ref, "kind", "StatefulSet");
-    yyjson_mut_obj_add_strcpy(doc, ref, "name", set->meta.name);
-    yyjson_mut_obj_add_strcpy(doc, ref, "uid", set->meta.uid);
-    yyjson_mut_obj_add_bool(doc, ref, "controller", true);
-    yyjson_mut_obj_add_bool(doc, ref, "blockOwnerDeletion", true);
-    return ref;
-}
-
 /* ---- a name that is taken ---- */
-
-bool set_has_controller(const struct obj *obj)
-{
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(obj->meta.owners, i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")))
-            return true;
-    }
-    return false;
-}
 
 void look_adopt(struct set_look *look, const struct obj *obj)
 {
     struct write *write =
         write_new(WRITE_UPDATE, obj->kind, obj_namespace(look->set), obj->meta.name);
     write->doc = obj_edit(obj);
-    yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(write->doc), "metadata");
-    yyjson_mut_val *owners = yyjson_mut_obj_get(meta, "ownerReferences");
-    if (!yyjson_mut_is_arr(owners)) {
-        owners = yyjson_mut_arr(write->doc);
-        json_mut_put(write->doc, meta, "ownerReferences", owners);
-    }
-    (void)yyjson_mut_arr_append(owners, set_owner_ref(write->doc, look->set));
+    obj_add_owner(write->doc, yyjson_mut_doc_get_root(write->doc), look->set, true);
     control_write(look->control, write);
 }
 
@@ -71,7 +41,7 @@ static void take_or_tell(struct set_look *look, const struct obj *pod)
 {
     if (pod->meta.deleted != 0)
         return; /* when it is gone, its name is free */
-    if (!set_has_controller(pod) && is_like_ours(look, pod))
+    if (obj_controller(pod) == NULL && is_like_ours(look, pod))
         look_adopt(look, pod);
     else
         control_event(look->control, look->set, "Warning", "FailedCreate",
@@ -81,20 +51,10 @@ static void take_or_tell(struct set_look *look, const struct obj *pod)
 
 /* ---- creating ---- */
 
-static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
-{
-    yyjson_mut_val *val = yyjson_mut_obj_get(obj, key);
-    if (!yyjson_mut_is_obj(val)) {
-        val = yyjson_mut_obj(doc);
-        json_mut_put(doc, obj, key, val);
-    }
-    return val;
-}
-
 static void put_labels(yyjson_mut_doc *doc, yyjson_mut_val *meta, const char *name,
                        const char *revision)
 {
-    yyjson_mut_val *labels = object_in(doc, meta, "labels");
+    yyjson_mut_val *labels = json_mut_need_obj(doc, meta, "labels");
     json_mut_put(doc, labels, SET_NAME_LABEL, yyjson_mut_strcpy(doc, name));
     json_mut_put(doc, labels, SET_INDEX_LABEL, yyjson_mut_strcpy(doc, strrchr(name, '-') + 1));
     json_mut_put(doc, labels, SET_REVISION_LABEL, yyjson_mut_strcpy(doc, revision));
@@ -114,7 +74,7 @@ static yyjson_mut_doc *pod_doc(struct set_look *look, int64_t ordinal, const cha
     const char *revision = NULL;
     yyjson_val *template = look_template(look, ordinal, &revision);
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc), *owners = yyjson_mut_arr(doc);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
     yyjson_mut_doc_set_root(doc, root);
     yyjson_mut_val *meta = yyjson_mut_obj_add_obj(doc, root, "metadata");
     for (size_t i = 0; i < ARRAY_LEN(META); i++) {
@@ -124,8 +84,7 @@ static yyjson_mut_doc *pod_doc(struct set_look *look, int64_t ordinal, const cha
     }
     yyjson_mut_obj_add_strcpy(doc, meta, "name", name);
     put_labels(doc, meta, name, revision);
-    (void)yyjson_mut_arr_append(owners, set_owner_ref(doc, look->set));
-    json_mut_put(doc, meta, "ownerReferences", owners);
+    obj_add_owner(doc, root, look->set, true);
     yyjson_mut_val *spec = yyjson_val_mut_copy(doc, yyjson_obj_get(template, "spec"));
     json_mut_put(doc, root, "spec", spec);
     put_host(doc, spec, name);

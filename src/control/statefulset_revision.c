@@ -94,7 +94,7 @@ static void create_revision(struct set_look *look)
     const char *name = look->state->wanted;
     struct write *write = write_new(WRITE_CREATE, &KIND_REVISION, obj_namespace(set), name);
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc), *owners = yyjson_mut_arr(doc);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
     yyjson_mut_doc_set_root(doc, root);
     yyjson_mut_val *meta = yyjson_mut_obj_add_obj(doc, root, "metadata");
     yyjson_mut_obj_add_strcpy(doc, meta, "name", name);
@@ -103,8 +103,7 @@ static void create_revision(struct set_look *look)
     json_mut_put(doc, copy, "controller.kubernetes.io/hash",
                  yyjson_mut_strcpy(doc, strrchr(name, '-') + 1));
     json_mut_put(doc, meta, "labels", copy);
-    (void)yyjson_mut_arr_append(owners, set_owner_ref(doc, set));
-    json_mut_put(doc, meta, "ownerReferences", owners);
+    obj_add_owner(doc, root, set, true);
     yyjson_mut_val *template = yyjson_val_mut_copy(doc, json_at(look->spec, "template"));
     yyjson_mut_obj_add_str(doc, template, "$patch", "replace");
     json_mut_set(doc, root, "data.spec.template", template);
@@ -132,7 +131,7 @@ bool look_need_revision(struct set_look *look)
     const struct set_revision *known = find(look->state, look->state->wanted);
     const struct obj *stored = cache_get(control_world(look->control)->cache, &KIND_REVISION,
                                          obj_namespace(look->set), look->state->wanted);
-    if (known == NULL && stored != NULL && !set_has_controller(stored)) {
+    if (known == NULL && stored != NULL && obj_controller(stored) == NULL) {
         look_adopt(look, stored);
         return false;
     }

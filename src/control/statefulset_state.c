@@ -225,16 +225,10 @@ void set_read(struct set_state *state, const struct obj *set, time_ms now)
 
 const char *set_owner_uid(const struct obj *obj)
 {
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(obj->meta.owners, i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")) &&
-            str_eq(json_str_at(ref, "kind"), "StatefulSet") &&
-            str_eq(json_str_at(ref, "apiVersion"), "apps/v1"))
-            return json_str_at(ref, "uid");
-    }
-    return NULL;
+    yyjson_val *ref = obj_controller(obj);
+    bool is_set = str_eq(json_str_at(ref, "kind"), "StatefulSet") &&
+                  str_eq(json_str_at(ref, "apiVersion"), "apps/v1");
+    return is_set ? json_str_at(ref, "uid") : NULL;
 }
 
 /* The number at the end of its name; -1: it is none of those that the set makes. */
@@ -252,20 +246,13 @@ static void read_pod(struct set_member *member, const struct obj *pod)
 {
     const char *phase = json_str_at(pod->root, "status.phase");
     const char *revision = yyjson_get_str(yyjson_obj_get(pod->meta.labels, SET_REVISION_LABEL));
-    yyjson_val *conditions = json_at(pod->root, "status.conditions");
+    yyjson_val *ready = cell_condition(pod->root, "Ready");
     mem_free(member->revision);
     member->revision = mem_strdup(revision != NULL ? revision : "");
     member->is_leaving = pod->meta.deleted != 0;
     member->is_ended = str_eq(phase, "Failed") || str_eq(phase, "Succeeded");
-    member->is_ready = str_eq(phase, "Running") && cell_condition_is(conditions, "Ready", "True");
-    member->ready_since = 0;
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(conditions, i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "Ready"))
-            member->ready_since = cell_time(condition, "lastTransitionTime");
-    }
+    member->is_ready = str_eq(phase, "Running") && str_eq(json_str_at(ready, "status"), "True");
+    member->ready_since = cell_time(ready, "lastTransitionTime");
 }
 
 void stsets_put_pod(struct sets *sets, const struct obj *pod, time_ms now)

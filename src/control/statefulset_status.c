@@ -45,12 +45,7 @@ void look_write_set_status(struct set_look *look)
 {
     struct set_state *state = look->state;
     struct draft draft = {.doc = obj_edit(look->set)};
-    yyjson_mut_val *root = yyjson_mut_doc_get_root(draft.doc);
-    draft.status = yyjson_mut_obj_get(root, "status");
-    if (!yyjson_mut_is_obj(draft.status)) {
-        draft.status = yyjson_mut_obj(draft.doc);
-        json_mut_put(draft.doc, root, "status", draft.status);
-    }
+    draft.status = json_mut_need_obj(draft.doc, yyjson_mut_doc_get_root(draft.doc), "status");
     const char *current = is_rolled_out(look) ? state->wanted : look->current;
     put_count(&draft, "observedGeneration", look->set->meta.generation, true);
     put_count(&draft, "replicas", state->all.count, true);
@@ -65,9 +60,5 @@ void look_write_set_status(struct set_look *look)
         yyjson_mut_doc_free(draft.doc);
         return;
     }
-    struct write *write =
-        write_new(WRITE_UPDATE, &KIND_STATEFULSET, obj_namespace(look->set), look->set->meta.name);
-    write->sub = SUB_STATUS;
-    write->doc = draft.doc;
-    control_write(look->control, write);
+    control_write_status(look->control, look->set, draft.doc);
 }

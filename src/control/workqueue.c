@@ -139,11 +139,6 @@ time_ms workqueue_next_due(const struct workqueue *queue, time_ms now)
     return node->key > now ? node->key : now;
 }
 
-size_t workqueue_count(const struct workqueue *queue)
-{
-    return queue->due.len;
-}
-
 void workqueue_set_upkeep(struct workqueue *queue, bool (*is_upkeep)(const char *key))
 {
     assert(map_count(queue->items) == 0);

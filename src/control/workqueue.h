@@ -22,9 +22,8 @@ void workqueue_add_at(struct workqueue *queue, const char *key, time_ms at);
 const char *workqueue_take(struct workqueue *queue, time_ms now);
 /* Done with a busy key. Failed: again after min(base * 2^n, max), n failures in a row so far. */
 void workqueue_finish(struct workqueue *queue, const char *key, bool failed, time_ms now);
-bool workqueue_is_busy(const struct workqueue *queue, const char *key);
+bool workqueue_is_busy(const struct workqueue *queue, const char *key); /* for tests */
 time_ms workqueue_next_due(const struct workqueue *queue, time_ms now); /* TIME_NEVER: none */
-size_t workqueue_count(const struct workqueue *queue);                  /* ready and waiting */
 /* Names the keys that only keep things as they are; before the first one is added. */
 void workqueue_set_upkeep(struct workqueue *queue, bool (*is_upkeep)(const char *key));
 size_t workqueue_pressing(const struct workqueue *queue); /* all others, busy ones too */

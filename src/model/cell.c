@@ -41,16 +41,20 @@ void cell_add_age(struct str *out, time_ms at, time_ms now)
         duration_human(now > at ? now - at : 0, out); /* clocks differ */
 }
 
+yyjson_val *cell_condition(yyjson_val *root, const char *type)
+{
+    return json_find(json_at(root, "status.conditions"), "type", type);
+}
+
+yyjson_val *cell_condition_as(yyjson_val *root, const char *type, const char *status)
+{
+    yyjson_val *condition = cell_condition(root, type);
+    return str_eq(json_str_at(condition, "status"), status) ? condition : NULL;
+}
+
 bool cell_condition_is(yyjson_val *conditions, const char *type, const char *status)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(conditions, i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type))
-            return str_eq(json_str_at(condition, "status"), status);
-    }
-    return false;
+    return str_eq(json_str_at(json_find(conditions, "type", type), "status"), status);
 }
 
 /* ---- selectors ---- */

@@ -21,6 +21,10 @@ void cell_at(struct str *out_json, yyjson_val *root, const char *path, const cha
 /* How long ago, as kubectl writes ages; "<unknown>" for no time at all (0). */
 void cell_add_age(struct str *out, time_ms at, time_ms now);
 time_ms cell_time(yyjson_val *root, const char *path); /* 0 when missing or wrong */
+/* The one of this type in the object's status.conditions; the second: if it has this status. NULL:
+ * there is none. */
+yyjson_val *cell_condition(yyjson_val *root, const char *type);
+yyjson_val *cell_condition_as(yyjson_val *root, const char *type, const char *status);
 /* Is the condition of this type there with this status? */
 bool cell_condition_is(yyjson_val *conditions, const char *type, const char *status);
 /* metav1.LabelSelector as text, "a=b,c in (x,y)", in order of the keys; "<none>" when empty. */

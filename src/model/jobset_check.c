@@ -288,18 +288,6 @@ static void check_length_of(struct check *c, yyjson_mut_val *root, yyjson_mut_va
 
 /* ---- coordinator ---- */
 
-static yyjson_mut_val *job_called(yyjson_mut_val *spec, const char *name)
-{
-    size_t i, n;
-    yyjson_mut_val *job;
-    yyjson_mut_arr_foreach(yyjson_mut_obj_get(spec, "replicatedJobs"), i, n, job)
-    {
-        if (str_eq(json_mut_str_at(job, "name"), name))
-            return job;
-    }
-    return NULL;
-}
-
 /* Its address is the value of a label. */
 static void check_address(struct check *c, yyjson_mut_val *spec, const char *name)
 {
@@ -348,7 +336,7 @@ static void check_coordinator(struct check *c, yyjson_mut_val *spec, const char 
         return;
     size_t outer = check_enter(c, "spec");
     size_t mark = check_enter(c, "coordinator");
-    yyjson_mut_val *job = job_called(spec, wanted);
+    yyjson_mut_val *job = json_mut_find(yyjson_mut_obj_get(spec, "replicatedJobs"), "name", wanted);
     if (job == NULL) {
         scoped_names jobs = {0};
         rules_names_of(&jobs, yyjson_mut_obj_get(spec, "replicatedJobs"), "name");

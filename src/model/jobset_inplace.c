@@ -194,15 +194,12 @@ static void check_sidecar(struct check *c, yyjson_mut_val *container)
 /* Containers start together, so a barrier in one of them holds only those back that wait for it. */
 static bool is_awaited(yyjson_mut_val *containers, const char *name)
 {
-    size_t i, n, k, m;
-    yyjson_mut_val *container, *item;
+    size_t i, n;
+    yyjson_mut_val *container;
     yyjson_mut_arr_foreach(containers, i, n, container)
     {
-        yyjson_mut_arr_foreach(yyjson_mut_obj_get(container, "dependsOn"), k, m, item)
-        {
-            if (str_eq(json_mut_str_at(item, "name"), name))
-                return true;
-        }
+        if (json_mut_find(yyjson_mut_obj_get(container, "dependsOn"), "name", name) != NULL)
+            return true;
     }
     return false;
 }
@@ -287,31 +284,26 @@ static void check_start_order(struct check *c, yyjson_mut_val *spec)
     check_leave(c, list);
 }
 
-static void check_pods(struct check *c, yyjson_mut_val *job)
+/* A replicated job has the template of a Job, and that one has the template of a pod. */
+static void check_template(struct check *c, yyjson_mut_val *val,
+                           void (*check_spec)(struct check *c, yyjson_mut_val *spec))
 {
-    yyjson_mut_val *pod = json_mut_at(job, "template.spec");
-    if (!yyjson_mut_is_obj(pod))
+    yyjson_mut_val *spec = json_mut_at(val, "template.spec");
+    if (!yyjson_mut_is_obj(spec))
         return;
-    size_t template = check_enter(c, "template");
-    size_t spec = check_enter(c, "spec");
-    check_agents(c, pod);
-    check_leave(c, spec);
-    check_leave(c, template);
+    size_t outer = check_enter(c, "template");
+    size_t inner = check_enter(c, "spec");
+    check_spec(c, spec);
+    check_leave(c, inner);
+    check_leave(c, outer);
 }
 
-static void check_job(struct check *c, yyjson_mut_val *replicated)
+static void check_job(struct check *c, yyjson_mut_val *job)
 {
-    yyjson_mut_val *job = json_mut_at(replicated, "template.spec");
-    if (!yyjson_mut_is_obj(job))
-        return;
-    size_t template = check_enter(c, "template");
-    size_t spec = check_enter(c, "spec");
     check_backoff(c, job);
     check_replacement(c, job);
     check_count(c, job);
-    check_pods(c, job);
-    check_leave(c, spec);
-    check_leave(c, template);
+    check_template(c, job, check_agents);
 }
 
 void jobset_in_place_check(struct check *c, yyjson_mut_val *spec)
@@ -325,7 +317,7 @@ void jobset_in_place_check(struct check *c, yyjson_mut_val *spec)
     yyjson_mut_arr_foreach(yyjson_mut_obj_get(spec, "replicatedJobs"), i, n, job)
     {
         size_t mark = check_enter_item(c, i, job);
-        check_job(c, job);
+        check_template(c, job, check_job);
         check_leave(c, mark);
     }
     check_leave(c, list);

@@ -94,16 +94,6 @@ static const struct type TYPE_JOB = {
 
 /* ---- what the server adds ---- */
 
-static yyjson_mut_val *object_at(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *path)
-{
-    yyjson_mut_val *val = json_mut_at(root, path);
-    if (!yyjson_mut_is_obj(val)) {
-        val = yyjson_mut_obj(doc);
-        json_mut_set(doc, root, path, val);
-    }
-    return val;
-}
-
 /* The labels are of two generations of names; tools look for either. */
 static const struct {
     const char *label, *source;
@@ -128,7 +118,7 @@ static void job_prepare(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now)
     const char *uid = json_mut_str_at(root, "metadata.uid");
     if (is_manual(root) || uid == NULL || !yyjson_mut_is_obj(json_mut_at(root, "spec")))
         return;
-    yyjson_mut_val *labels = object_at(doc, root, "spec.template.metadata.labels");
+    yyjson_mut_val *labels = json_mut_need_obj(doc, root, "spec.template.metadata.labels");
     for (size_t i = 0; i < ARRAY_LEN(GENERATED); i++) {
         const char *value = json_mut_str_at(root, GENERATED[i].source);
         if (value != NULL)
@@ -152,7 +142,7 @@ static void job_prepare_update(yyjson_mut_doc *doc, yyjson_mut_val *new_root, yy
     yyjson_val *old_labels = json_at(old_root, "spec.template.metadata.labels");
     for (size_t i = 0; i < ARRAY_LEN(GENERATED); i++) {
         yyjson_val *old = yyjson_obj_get(old_labels, GENERATED[i].label);
-        yyjson_mut_val *labels = object_at(doc, new_root, "spec.template.metadata.labels");
+        yyjson_mut_val *labels = json_mut_need_obj(doc, new_root, "spec.template.metadata.labels");
         if (old != NULL && !rules_has(labels, GENERATED[i].label))
             json_mut_put(doc, labels, GENERATED[i].label, yyjson_val_mut_copy(doc, old));
     }

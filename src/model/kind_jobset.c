@@ -49,16 +49,7 @@ static void jobset_prepare(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms no
 static void cell_completed(yyjson_val *root, time_ms now, struct str *out)
 {
     (void)now;
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(root, "status.conditions"), i, n, item)
-    {
-        if (str_eq(json_str_at(item, "type"), "Completed")) {
-            cell_at(out, item, "status", "<none>");
-            return;
-        }
-    }
-    cell_text(out, "<none>");
+    cell_at(out, cell_condition(root, "Completed"), "status", "<none>");
 }
 
 /* Both ways together: it is one number that people want to see stay low. */

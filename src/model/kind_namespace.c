@@ -60,12 +60,8 @@ static void namespace_fill(yyjson_mut_doc *doc, yyjson_mut_val *val)
     const char *name = yyjson_mut_get_str(yyjson_mut_obj_get(meta, "name"));
     if (name == NULL || *name == '\0')
         return;
-    yyjson_mut_val *labels = yyjson_mut_obj_get(meta, "labels");
-    if (!yyjson_mut_is_obj(labels)) {
-        labels = yyjson_mut_obj(doc);
-        json_mut_put(doc, meta, "labels", labels);
-    }
-    json_mut_put(doc, labels, NAME_LABEL, yyjson_mut_strcpy(doc, name));
+    json_mut_put(doc, json_mut_need_obj(doc, meta, "labels"), NAME_LABEL,
+                 yyjson_mut_strcpy(doc, name));
 }
 
 static void namespace_prepare(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now)

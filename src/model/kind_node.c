@@ -168,14 +168,10 @@ static const struct type TYPE_NODE = {
 
 static const char *ready_word(yyjson_val *root)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "Ready"))
-            return str_eq(json_str_at(condition, "status"), "True") ? "Ready" : "NotReady";
-    }
-    return "Unknown";
+    yyjson_val *ready = cell_condition(root, "Ready");
+    if (ready == NULL)
+        return "Unknown";
+    return str_eq(json_str_at(ready, "status"), "True") ? "Ready" : "NotReady";
 }
 
 static void cell_status(yyjson_val *root, time_ms now, struct str *out)
@@ -225,16 +221,7 @@ static void cell_roles(yyjson_val *root, time_ms now, struct str *out)
 
 static void add_address(yyjson_val *root, const char *type, struct str *out)
 {
-    size_t i, n;
-    yyjson_val *address;
-    yyjson_arr_foreach(json_at(root, "status.addresses"), i, n, address)
-    {
-        if (str_eq(json_str_at(address, "type"), type)) {
-            cell_at(out, address, "address", "<none>");
-            return;
-        }
-    }
-    cell_text(out, "<none>");
+    cell_at(out, json_find(json_at(root, "status.addresses"), "type", type), "address", "<none>");
 }
 
 static void cell_internal_ip(yyjson_val *root, time_ms now, struct str *out)

@@ -25,11 +25,7 @@ static void fill_requests(yyjson_mut_doc *doc, yyjson_mut_val *container)
     yyjson_mut_val *limits = yyjson_mut_obj_get(resources, "limits");
     if (yyjson_mut_obj_size(limits) == 0)
         return;
-    yyjson_mut_val *requests = yyjson_mut_obj_get(resources, "requests");
-    if (!yyjson_mut_is_obj(requests)) {
-        requests = yyjson_mut_obj(doc);
-        json_mut_put(doc, resources, "requests", requests);
-    }
+    yyjson_mut_val *requests = json_mut_need_obj(doc, resources, "requests");
     size_t i, n;
     yyjson_mut_val *key, *limit;
     yyjson_mut_obj_foreach(limits, i, n, key, limit)

@@ -33,9 +33,7 @@ static void strategy_fill(yyjson_mut_doc *doc, yyjson_mut_val *val)
 {
     if (!str_eq(json_mut_str_at(val, "type"), "RollingUpdate"))
         return;
-    if (!yyjson_mut_is_obj(yyjson_mut_obj_get(val, "rollingUpdate")))
-        json_mut_put(doc, val, "rollingUpdate", yyjson_mut_obj(doc));
-    yyjson_mut_val *rolling = yyjson_mut_obj_get(val, "rollingUpdate");
+    yyjson_mut_val *rolling = json_mut_need_obj(doc, val, "rollingUpdate");
     if (!rules_has(rolling, "partition"))
         json_mut_put(doc, rolling, "partition", yyjson_mut_sint(doc, 0));
 }

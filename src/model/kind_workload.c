@@ -247,36 +247,22 @@ static void from_stored(yyjson_mut_doc *doc, yyjson_mut_val *root)
 
 /* ---- cells ---- */
 
-static void cell_condition(yyjson_val *root, const char *type, struct str *out)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(root, "status.conditions"), i, n, item)
-    {
-        if (str_eq(json_str_at(item, "type"), type)) {
-            cell_at(out, item, "status", "");
-            return;
-        }
-    }
-    cell_text(out, "");
-}
-
 static void cell_admitted(yyjson_val *root, time_ms now, struct str *out)
 {
     (void)now;
-    cell_condition(root, "Admitted", out);
+    cell_at(out, cell_condition(root, "Admitted"), "status", "");
 }
 
 static void cell_finished(yyjson_val *root, time_ms now, struct str *out)
 {
     (void)now;
-    cell_condition(root, "Finished", out);
+    cell_at(out, cell_condition(root, "Finished"), "status", "");
 }
 
 static void cell_ready(yyjson_val *root, time_ms now, struct str *out)
 {
     (void)now;
-    cell_condition(root, "PodsReady", out);
+    cell_at(out, cell_condition(root, "PodsReady"), "status", "");
 }
 
 static void cell_queue(yyjson_val *root, time_ms now, struct str *out)

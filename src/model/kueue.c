@@ -42,19 +42,10 @@ void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     if (!is_queued(root) || !yyjson_mut_is_obj(json_mut_at(root, "spec")))
         return;
-    yyjson_mut_val *gates = json_mut_at(root, "spec.schedulingGates");
-    if (!yyjson_mut_is_arr(gates)) {
-        gates = yyjson_mut_arr(doc);
-        json_mut_set(doc, root, "spec.schedulingGates", gates);
-    }
-    size_t i, n;
-    yyjson_mut_val *gate;
-    yyjson_mut_arr_foreach(gates, i, n, gate)
-    {
-        if (str_eq(json_mut_str_at(gate, "name"), KUEUE_GATE))
-            return;
-    }
-    gate = yyjson_mut_arr_add_obj(doc, gates);
+    yyjson_mut_val *gates = json_mut_need_arr(doc, root, "spec.schedulingGates");
+    if (json_mut_find(gates, "name", KUEUE_GATE) != NULL)
+        return;
+    yyjson_mut_val *gate = yyjson_mut_arr_add_obj(doc, gates);
     json_mut_put(doc, gate, "name", yyjson_mut_str(doc, KUEUE_GATE));
     json_mut_put(doc, json_mut_at(root, "metadata.labels"), KUEUE_MANAGED_LABEL,
                  yyjson_mut_str(doc, "true"));

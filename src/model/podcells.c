@@ -63,14 +63,8 @@ static void set_ended(struct summary *s, const char *prefix, yyjson_val *termina
 
 static bool is_sidecar(yyjson_val *root, const char *name)
 {
-    size_t i, n;
-    yyjson_val *container;
-    yyjson_arr_foreach(json_at(root, "spec.initContainers"), i, n, container)
-    {
-        if (str_eq(json_str_at(container, "name"), name))
-            return str_eq(json_str_at(container, "restartPolicy"), "Always");
-    }
-    return false;
+    yyjson_val *container = json_find(json_at(root, "spec.initContainers"), "name", name);
+    return str_eq(json_str_at(container, "restartPolicy"), "Always");
 }
 
 static int64_t count_sidecars(yyjson_val *root)
@@ -183,15 +177,7 @@ static void summarize_containers(struct summary *s, yyjson_val *root)
 
 static bool is_gated(yyjson_val *root)
 {
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(root, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), "PodScheduled") &&
-            str_eq(json_str_at(condition, "reason"), "SchedulingGated"))
-            return true;
-    }
-    return false;
+    return str_eq(json_str_at(cell_condition(root, "PodScheduled"), "reason"), "SchedulingGated");
 }
 
 static void summarize_deletion(struct summary *s, yyjson_val *root)

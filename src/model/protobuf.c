@@ -593,17 +593,6 @@ static int open_envelope(const struct decode *d, struct sv bytes, struct envelop
     return 0;
 }
 
-int protobuf_type(struct sv bytes, struct sv *ret_api_version, struct sv *ret_kind, struct err *err)
-{
-    struct envelope envelope = {0};
-    int r = open_envelope(&(struct decode){.err = err}, bytes, &envelope);
-    if (r < 0)
-        return r;
-    *ret_api_version = envelope.api_version;
-    *ret_kind = envelope.kind;
-    return 0;
-}
-
 static int check_kind(const struct type *type, struct sv kind, struct err *err)
 {
     const char *dot = strrchr(type->name, '.');

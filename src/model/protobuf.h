@@ -9,9 +9,6 @@
 #define PROTOBUF_MEDIA_TYPE "application/vnd.kubernetes.protobuf"
 #define PROTOBUF_VALUES_MAX 100000
 
-/* What the envelope says that it holds; both point into `bytes`. */
-int protobuf_type(struct sv bytes, struct sv *ret_api_version, struct sv *ret_kind,
-                  struct err *err);
 /* The kind in the envelope must be the last word of the type's name. */
 int protobuf_decode(const struct type *type, struct sv bytes, yyjson_mut_doc **ret_doc,
                     struct err *err);

@@ -475,8 +475,3 @@ bool label_selector_matches(const struct label_selector *selector, yyjson_val *l
     }
     return true;
 }
-
-bool label_selector_is_empty(const struct label_selector *selector)
-{
-    return selector->list.len == 0;
-}

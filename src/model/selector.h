@@ -11,7 +11,6 @@ int label_selector_parse(struct sv text, struct label_selector **ret_selector, s
 /* metav1.LabelSelector: matchLabels and matchExpressions. */
 int label_selector_of(yyjson_val *object, struct label_selector **ret_selector, struct err *err);
 bool label_selector_matches(const struct label_selector *selector, yyjson_val *labels);
-bool label_selector_is_empty(const struct label_selector *selector); /* matches everything */
 void label_selector_free(struct label_selector *selector);
 
 struct field_selector;

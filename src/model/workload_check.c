@@ -4,14 +4,9 @@
 
 static bool has_quota(yyjson_mut_val *root)
 {
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(json_mut_at(root, "status.conditions"), i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, "type"), "QuotaReserved"))
-            return str_eq(json_mut_str_at(item, "status"), "True");
-    }
-    return false;
+    yyjson_mut_val *reserved =
+        json_mut_find(json_mut_at(root, "status.conditions"), "type", "QuotaReserved");
+    return str_eq(json_mut_str_at(reserved, "status"), "True");
 }
 
 static void check_pod_sets(struct check *c, yyjson_mut_val *spec)
@@ -33,18 +28,6 @@ static void check_pod_sets(struct check *c, yyjson_mut_val *spec)
         check_leave(c, at);
     }
     check_leave(c, mark);
-}
-
-static yyjson_mut_val *named(yyjson_mut_val *list, const char *name)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_mut_str_at(item, "name"), name))
-            return item;
-    }
-    return NULL;
 }
 
 /* At the path of status.NAME: each item's name is a pod set's. */
@@ -96,8 +79,9 @@ static void check_reclaimable(struct check *c, yyjson_mut_val *root, yyjson_mut_
     {
         size_t at = check_enter_item(c, i, item);
         const char *name = json_mut_str_at(item, "name");
-        yyjson_mut_val *set = named(sets, name);
-        yyjson_mut_val *before = named(json_mut_at(old, "status.reclaimablePods"), name);
+        yyjson_mut_val *set = json_mut_find(sets, "name", name);
+        yyjson_mut_val *before =
+            json_mut_find(json_mut_at(old, "status.reclaimablePods"), "name", name);
         yyjson_mut_val *count = yyjson_mut_obj_get(item, "count");
         int64_t value = json_mut_int_at(item, "count", 0);
         if (set != NULL && value > json_mut_int_at(set, "count", INT32_MAX))

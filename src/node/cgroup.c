@@ -44,11 +44,24 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int apply(const struct cgroup_hierarchy *h, const char *dir,
+int cgroup_fail(struct err *err, int r, const char *what, const char *dir)
+{
+    return err_set(err, r, "set %s of control group '%s': %s", what, dir, strerror(-r));
+}
+
+int cgroup_apply(const struct cgroup_hierarchy *h, const char *dir,
                  const struct cgroup_limits *limits, struct err *err)
 {
-    return h->is_v2 ? cgroup_v2_apply(dir, h->controllers, limits, err)
-                    : cgroup_v1_apply(dir, h->controllers, limits, err);
+    int r = 0;
+    if (h->controllers & CTL_CPU)
+        r = h->is_v2 ? cgroup_v2_cpu(dir, limits, err) : cgroup_v1_cpu(dir, limits, err);
+    if (r == 0 && (h->controllers & CTL_MEMORY) && limits->memory_bytes > 0)
+        r = h->is_v2 ? cgroup_v2_memory(dir, limits->memory_bytes, err)
+                     : cgroup_v1_memory(dir, limits->memory_bytes, err);
+    if (r < 0 || !(h->controllers & CTL_PIDS) || limits->pids <= 0)
+        return r;
+    r = cgroup_file_write(dir, "pids.max", "%" PRId64, limits->pids);
+    return r < 0 ? cgroup_fail(err, r, "process limit", dir) : 0;
 }
 
 static void add_hint(struct str *why, int r, const char *own)
@@ -91,7 +104,7 @@ static void slice_weigh(const struct cgroup_hierarchy *h, const char *slice)
     struct cgroup_limits limits = {.cpu_weight = WEIGHT_PER_CORE * sysconf(_SC_NPROCESSORS_ONLN)};
     if (limits.cpu_weight > WEIGHT_MAX)
         limits.cpu_weight = WEIGHT_MAX;
-    (void)apply(h, slice, &limits, NULL); /* goes without, less fair */
+    (void)cgroup_apply(h, slice, &limits, NULL); /* goes without, less fair */
 }
 
 static int hierarchy_make(struct cgroup_hierarchy *h, struct str *why)
@@ -242,7 +255,7 @@ int cgroup_pod_make(struct cgroup_tree *tree, const char *pod, const struct cgro
             return r;
         if (h->is_v2)
             cgroup_v2_hand_down(str_text(&path), h->controllers);
-        r = apply(h, str_text(&path), limits, err);
+        r = cgroup_apply(h, str_text(&path), limits, err);
         if (r < 0)
             return r;
     }
@@ -259,7 +272,7 @@ int cgroup_pod_weigh(struct cgroup_tree *tree, const char *pod, int64_t cpu_weig
     for (size_t i = 0; h && r == 0 && (home = cgroup_home(h, i)); i++) {
         cgroup_path_in(home, pod, NULL, &path);
         bool is_there = i == 0 || access(str_text(&path), F_OK) == 0;
-        r = is_there ? apply(h, str_text(&path), &limits, err) : 0;
+        r = is_there ? cgroup_apply(h, str_text(&path), &limits, err) : 0;
     }
     return r;
 }
@@ -291,7 +304,7 @@ static int leaf_make_in(struct cgroup_hierarchy *h, const char *path,
     h->is_used = true;
     int r = group_make(path, err);
     if (r == 0)
-        r = apply(h, path, limits, err);
+        r = cgroup_apply(h, path, limits, err);
     if (r < 0)
         return r;
     /* One victim of many would leave a container that only looks alive; before 4.19 there is no

@@ -100,10 +100,14 @@ struct cgroup_pids {
 };
 void cgroup_pids_of(const char *dir, struct cgroup_pids *pids); /* of groups below it as well */
 
-int cgroup_v1_apply(const char *dir, unsigned controllers, const struct cgroup_limits *limits,
-                    struct err *err);
-int cgroup_v2_apply(const char *dir, unsigned controllers, const struct cgroup_limits *limits,
-                    struct err *err);
+/* Sets those limits that are given and that the hierarchy has a controller for. */
+int cgroup_apply(const struct cgroup_hierarchy *h, const char *dir,
+                 const struct cgroup_limits *limits, struct err *err);
+int cgroup_v1_cpu(const char *dir, const struct cgroup_limits *limits, struct err *err);
+int cgroup_v1_memory(const char *dir, int64_t bytes, struct err *err);
+int cgroup_v2_cpu(const char *dir, const struct cgroup_limits *limits, struct err *err);
+int cgroup_v2_memory(const char *dir, int64_t bytes, struct err *err);
+int cgroup_fail(struct err *err, int r, const char *what, const char *dir); /* to set it; r */
 /* Hands controllers down from own to the pods of h; returns those that are there, and adds to
  * `why` what keeps others back. */
 unsigned cgroup_v2_enable(struct cgroup_hierarchy *h, struct str *why);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #define PERIOD_US 100000
 #define QUOTA_US_MIN 1000
@@ -41,19 +40,14 @@ int64_t cgroup_shares_of_weight(int64_t weight)
     return llround(exp2(l));
 }
 
-static int fail(struct err *err, int r, const char *what, const char *dir)
-{
-    return err_set(err, r, "set %s of control group '%s': %s", what, dir, strerror(-r));
-}
-
-static int apply_cpu(const char *dir, const struct cgroup_limits *limits, struct err *err)
+int cgroup_v1_cpu(const char *dir, const struct cgroup_limits *limits, struct err *err)
 {
     int r = 0;
     if (limits->cpu_weight > 0)
         r = cgroup_file_write(dir, "cpu.shares", "%" PRId64,
                               cgroup_shares_of_weight(limits->cpu_weight));
     if (r < 0)
-        return fail(err, r, "CPU shares", dir);
+        return cgroup_fail(err, r, "CPU shares", dir);
     if (limits->cpu_max_milli <= 0 || !cgroup_file_is_there(dir, "cpu.cfs_quota_us"))
         return 0;
     int64_t quota = limits->cpu_max_milli * (PERIOD_US / 1000);
@@ -61,12 +55,12 @@ static int apply_cpu(const char *dir, const struct cgroup_limits *limits, struct
     if (r == 0)
         r = cgroup_file_write(dir, "cpu.cfs_quota_us", "%" PRId64,
                               quota < QUOTA_US_MIN ? QUOTA_US_MIN : quota);
-    return r < 0 ? fail(err, r, "CPU limit", dir) : 0;
+    return r < 0 ? cgroup_fail(err, r, "CPU limit", dir) : 0;
 }
 
 /* With swap may not be less than without, at no moment: when the limit grows the sum goes first,
  * when it shrinks it goes last. */
-static int apply_memory(const char *dir, int64_t bytes, struct err *err)
+int cgroup_v1_memory(const char *dir, int64_t bytes, struct err *err)
 {
     bool has_sum = cgroup_file_is_there(dir, "memory.memsw.limit_in_bytes");
     int r = cgroup_file_write(dir, "memory.limit_in_bytes", "%" PRId64, bytes);
@@ -77,19 +71,5 @@ static int apply_memory(const char *dir, int64_t bytes, struct err *err)
     } else if (r == 0 && has_sum) {
         r = cgroup_file_write(dir, "memory.memsw.limit_in_bytes", "%" PRId64, bytes);
     }
-    return r < 0 ? fail(err, r, "memory limit", dir) : 0;
-}
-
-int cgroup_v1_apply(const char *dir, unsigned controllers, const struct cgroup_limits *limits,
-                    struct err *err)
-{
-    int r = 0;
-    if (controllers & CTL_CPU)
-        r = apply_cpu(dir, limits, err);
-    if (r == 0 && (controllers & CTL_MEMORY) && limits->memory_bytes > 0)
-        r = apply_memory(dir, limits->memory_bytes, err);
-    if (r < 0 || !(controllers & CTL_PIDS) || limits->pids <= 0)
-        return r;
-    r = cgroup_file_write(dir, "pids.max", "%" PRId64, limits->pids);
-    return r < 0 ? fail(err, r, "process limit", dir) : 0;
+    return r < 0 ? cgroup_fail(err, r, "memory limit", dir) : 0;
 }

@@ -14,47 +14,28 @@
 #define PERIOD_US 100000
 #define QUOTA_US_MIN 1000
 
-static int fail(struct err *err, int r, const char *what, const char *dir)
-{
-    return err_set(err, r, "set %s of control group '%s': %s", what, dir, strerror(-r));
-}
-
-static int apply_cpu(const char *dir, const struct cgroup_limits *limits, struct err *err)
+int cgroup_v2_cpu(const char *dir, const struct cgroup_limits *limits, struct err *err)
 {
     int r = 0;
     if (limits->cpu_weight > 0)
         r = cgroup_file_write(dir, "cpu.weight", "%" PRId64, limits->cpu_weight);
     if (r < 0)
-        return fail(err, r, "CPU weight", dir);
+        return cgroup_fail(err, r, "CPU weight", dir);
     if (limits->cpu_max_milli <= 0 || !cgroup_file_is_there(dir, "cpu.max"))
         return 0;
     int64_t quota = limits->cpu_max_milli * (PERIOD_US / 1000);
     r = cgroup_file_write(dir, "cpu.max", "%" PRId64 " %d",
                           quota < QUOTA_US_MIN ? QUOTA_US_MIN : quota, PERIOD_US);
-    return r < 0 ? fail(err, r, "CPU limit", dir) : 0;
+    return r < 0 ? cgroup_fail(err, r, "CPU limit", dir) : 0;
 }
 
-static int apply_memory(const char *dir, int64_t bytes, struct err *err)
+int cgroup_v2_memory(const char *dir, int64_t bytes, struct err *err)
 {
     int r = cgroup_file_write(dir, "memory.max", "%" PRId64, bytes);
     if (r < 0)
-        return fail(err, r, "memory limit", dir);
+        return cgroup_fail(err, r, "memory limit", dir);
     (void)cgroup_file_write(dir, "memory.swap.max", "0"); /* kernels without swap lack the file */
     return 0;
-}
-
-int cgroup_v2_apply(const char *dir, unsigned controllers, const struct cgroup_limits *limits,
-                    struct err *err)
-{
-    int r = 0;
-    if (controllers & CTL_CPU)
-        r = apply_cpu(dir, limits, err);
-    if (r == 0 && (controllers & CTL_MEMORY) && limits->memory_bytes > 0)
-        r = apply_memory(dir, limits->memory_bytes, err);
-    if (r < 0 || !(controllers & CTL_PIDS) || limits->pids <= 0)
-        return r;
-    r = cgroup_file_write(dir, "pids.max", "%" PRId64, limits->pids);
-    return r < 0 ? fail(err, r, "process limit", dir) : 0;
 }
 
 static unsigned controllers_in(const char *dir)

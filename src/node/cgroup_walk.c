@@ -99,8 +99,7 @@ int cgroup_own(struct cgroup_tree *tree, const char *name, int64_t cpu_weight, i
         int r = cgroup_dir_make(dir);
         if (r < 0)
             return err_set(err, r, "make control group '%s': %s", dir, strerror(-r));
-        r = h->is_v2 ? cgroup_v2_apply(dir, h->controllers, &limits, err)
-                     : cgroup_v1_apply(dir, h->controllers, &limits, err);
+        r = cgroup_apply(h, dir, &limits, err);
         if (r < 0)
             return r;
         r = cgroup_file_write(dir, "cgroup.procs", "%d", pid);

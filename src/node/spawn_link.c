@@ -15,28 +15,24 @@
 
 enum { PART_LAST = 0, PART_MORE = 1 };
 
-static int address_of(const char *path, struct sockaddr_un *ret)
+/* Of no address yet; the path's is the second answer. */
+static int make_socket(const char *path, struct sockaddr_un *ret_address)
 {
-    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(ret->sun_path))
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(address.sun_path))
         return -ENAMETOOLONG;
-    memcpy(ret->sun_path, path, strlen(path) + 1);
-    return 0;
-}
-
-static int make_socket(void)
-{
+    memcpy(address.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    return fd < 0 ? -errno : fd;
+    if (fd < 0)
+        return -errno;
+    *ret_address = address;
+    return fd;
 }
 
 int spawn_link_connect(struct spawn_link *link, const char *path)
 {
     struct sockaddr_un address;
-    int r = address_of(path, &address);
-    if (r < 0)
-        return r;
-    scoped_fd fd = make_socket();
+    scoped_fd fd = make_socket(path, &address);
     if (fd < 0)
         return fd;
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
@@ -48,15 +44,12 @@ int spawn_link_connect(struct spawn_link *link, const char *path)
 int spawn_link_listen(const char *path, int *ret_fd)
 {
     struct sockaddr_un address;
-    int r = address_of(path, &address);
-    if (r < 0)
-        return r;
-    scoped_fd fd = make_socket();
+    scoped_fd fd = make_socket(path, &address);
     if (fd < 0)
         return fd;
     (void)unlink(path); /* left by one that was killed */
     mode_t mask = umask(0177);
-    r = bind(fd, (const struct sockaddr *)&address, sizeof(address));
+    int r = bind(fd, (const struct sockaddr *)&address, sizeof(address));
     int error = errno;
     (void)umask(mask);
     if (r < 0)

@@ -128,11 +128,7 @@ void create_decide(const struct write_env *env, struct write *write, struct writ
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     if (!type_matches(write, doc, &result->status))
         return;
-    yyjson_mut_val *meta = yyjson_mut_obj_get(root, "metadata");
-    if (!yyjson_mut_is_obj(meta)) {
-        meta = yyjson_mut_obj(doc);
-        json_mut_put(doc, root, "metadata", meta);
-    }
+    yyjson_mut_val *meta = json_mut_need_obj(doc, root, "metadata");
     const char *version = yyjson_mut_get_str(yyjson_mut_obj_get(meta, "resourceVersion"));
     if (version != NULL && *version != '\0') {
         status_bad_request(&result->status,

@@ -40,11 +40,7 @@ static void mark_propagation(yyjson_mut_doc *doc, yyjson_mut_val *root, enum pro
 {
     if (how == PROPAGATE_DEFAULT)
         return;
-    yyjson_mut_val *list = json_mut_at(root, "metadata.finalizers");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_set(doc, root, "metadata.finalizers", list);
-    }
+    yyjson_mut_val *list = json_mut_need_arr(doc, root, "metadata.finalizers");
     remove_text(list, FINALIZER_ORPHAN);
     remove_text(list, FINALIZER_FOREGROUND);
     if (how == PROPAGATE_ORPHAN)

@@ -47,7 +47,6 @@ struct embedded {
     struct embedded_options options;
     struct rng rng;
     uint64_t revision; /* the latest given */
-    uint64_t durable;  /* the latest committed */
     struct head *heads;
     pending_list open;   /* decided, waiting for the disk */
     pending_list flight; /* handed to the disk */
@@ -269,7 +268,6 @@ static void committed(struct embedded *e)
     if (e->rows.len > 0) {
         e->stats.batches++;
         e->stats.rows += e->rows.len;
-        e->durable = vec_last(&e->rows)->revision;
     }
     for (size_t i = 0; i < list.len; i++)
         announce(e, &list.items[i]);
@@ -367,11 +365,6 @@ bool embedded_busy(const struct store *store)
     return e->is_committing || e->open.len > 0;
 }
 
-uint64_t embedded_revision(const struct store *store)
-{
-    return embedded_of(store)->durable;
-}
-
 struct embedded_stats embedded_stats(const struct store *store)
 {
     return embedded_of(store)->stats;
@@ -401,13 +394,12 @@ int embedded_open(const struct embedded_options *options, struct store **ret_sto
     e->store.cache = cache_new();
     e->store.feed = feed_new(options->window_changes);
     rng_seed(&e->rng, options->seed);
-    int r = options->disk->ops->load(options->disk, load_row, e, &e->durable, err);
+    int r = options->disk->ops->load(options->disk, load_row, e, &e->revision, err);
     if (r < 0) {
         embedded_close(&e->store);
         return r;
     }
-    e->revision = e->durable;
-    feed_start_at(e->store.feed, e->durable);
+    feed_start_at(e->store.feed, e->revision);
     *ret_store = &e->store;
     return 0;
 }

@@ -22,7 +22,6 @@ void embedded_close(struct store *store); /* nothing may be under way */
 /* Hands what was decided to the disk unless a batch is under way; that one's end flushes again. */
 void embedded_flush(struct store *store);
 bool embedded_busy(const struct store *store);
-uint64_t embedded_revision(const struct store *store); /* the latest that is durable */
 /* Makes the namespaces that are always there, when they are not. */
 void embedded_bootstrap(struct store *store);
 

@@ -102,12 +102,6 @@ uint64_t feed_revision(const struct feed *feed)
     return feed->latest;
 }
 
-void feed_advance(struct feed *feed, uint64_t revision)
-{
-    assert(revision >= feed->latest);
-    feed->latest = revision;
-}
-
 size_t feed_watches(const struct feed *feed)
 {
     return feed->watch_count;

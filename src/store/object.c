@@ -123,6 +123,34 @@ bool obj_has_finalizer(const struct obj *obj, const char *finalizer)
     return false;
 }
 
+yyjson_val *obj_controller(const struct obj *obj)
+{
+    size_t i, n;
+    yyjson_val *ref;
+    yyjson_arr_foreach(obj->meta.owners, i, n, ref)
+    {
+        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")))
+            return ref;
+    }
+    return NULL;
+}
+
+void obj_add_owner(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct obj *owner,
+                   bool controls)
+{
+    char api[128];
+    yyjson_mut_val *ref =
+        yyjson_mut_arr_add_obj(doc, json_mut_need_arr(doc, root, "metadata.ownerReferences"));
+    yyjson_mut_obj_add_strcpy(doc, ref, "apiVersion", kind_api_version(owner->kind, api));
+    yyjson_mut_obj_add_str(doc, ref, "kind", owner->kind->name);
+    yyjson_mut_obj_add_strcpy(doc, ref, "name", owner->meta.name);
+    yyjson_mut_obj_add_strcpy(doc, ref, "uid", owner->meta.uid);
+    if (controls) {
+        yyjson_mut_obj_add_bool(doc, ref, "controller", true);
+        yyjson_mut_obj_add_bool(doc, ref, "blockOwnerDeletion", true);
+    }
+}
+
 yyjson_mut_doc *obj_edit(const struct obj *obj)
 {
     yyjson_mut_doc *doc = yyjson_doc_mut_copy(obj->doc, NULL);

@@ -36,6 +36,11 @@ void obj_thaw(struct obj *obj); /* nothing to do for one that has its view */
 
 const char *obj_namespace(const struct obj *obj); /* "" for cluster-scoped */
 bool obj_has_finalizer(const struct obj *obj, const char *finalizer);
+/* The reference to the owner that controls it, of which there is one at most; or NULL. */
+yyjson_val *obj_controller(const struct obj *obj);
+/* Adds to metadata.ownerReferences of `root`. An owner that controls is not gone before it. */
+void obj_add_owner(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct obj *owner,
+                   bool controls);
 /* A mutable copy of the whole document. */
 yyjson_mut_doc *obj_edit(const struct obj *obj);
 /* The same for a moment in which the object is sure to stay: the strings are the object's. */

@@ -255,12 +255,8 @@ static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson
                                        "deletionTimestamp",
                                        "generateName",
                                        "deletionGracePeriodSeconds"};
-    yyjson_mut_val *meta = json_mut_at(root, "metadata");
+    yyjson_mut_val *meta = json_mut_need_obj(doc, root, "metadata");
     yyjson_val *from = yyjson_obj_get(old, "metadata");
-    if (!yyjson_mut_is_obj(meta)) {
-        meta = yyjson_mut_obj(doc);
-        json_mut_put(doc, root, "metadata", meta);
-    }
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
         json_mut_put(doc, meta, KEYS[i], json_mut_borrow(doc, yyjson_obj_get(from, KEYS[i])));
     }
@@ -318,11 +314,7 @@ static yyjson_mut_doc *only_finalizers(const struct obj *old, yyjson_mut_doc *do
 
 static void add_scheduled_condition(yyjson_mut_doc *doc, yyjson_mut_val *root, time_ms now)
 {
-    yyjson_mut_val *list = json_mut_at(root, "status.conditions");
-    if (!yyjson_mut_is_arr(list)) {
-        list = yyjson_mut_arr(doc);
-        json_mut_set(doc, root, "status.conditions", list);
-    }
+    yyjson_mut_val *list = json_mut_need_arr(doc, root, "status.conditions");
     for (size_t i = yyjson_mut_arr_size(list); i-- > 0;) {
         const char *type = json_mut_str_at(yyjson_mut_arr_get(list, i), "type");
         if (str_eq(type, "PodScheduled"))

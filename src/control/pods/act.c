@@ -66,7 +66,6 @@ static void do_start(struct runner *runner, struct rpod *pod, const struct start
         start_not_run(runner->engine, pod->engine, fx->container, fx->generation, now_of(runner));
         return;
     }
-    runner->stats.starts++;
     runtime_of(runner)->ops->start(runtime_of(runner), &unit, &launch);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/pods/companion.h"
 #include "base/hash.h"
+#include "model/jobset.h"
 #include <string.h>
 
 #define PROGRAM "muster-agent"
-#define JOBSET_NAME "jobset.sigs.k8s.io/jobset-name"
 
 bool companion_is(yyjson_val *container)
 {
@@ -26,6 +26,6 @@ const char *companion_jobset(const struct obj *pod)
 {
     yyjson_val *annotations = json_at(pod->root, "metadata.annotations");
     yyjson_val *labels = json_at(pod->root, "metadata.labels");
-    const char *name = yyjson_get_str(yyjson_obj_get(annotations, JOBSET_NAME));
-    return name != NULL ? name : yyjson_get_str(yyjson_obj_get(labels, JOBSET_NAME));
+    const char *name = yyjson_get_str(yyjson_obj_get(annotations, JOBSET_LABEL_NAME));
+    return name != NULL ? name : yyjson_get_str(yyjson_obj_get(labels, JOBSET_LABEL_NAME));
 }

@@ -198,19 +198,10 @@ bool fields_amount(yyjson_val *container, const char *which, const char *name, q
 
 static yyjson_val *container_named(const struct launching *l, const char *name)
 {
-    static const char *const LISTS[] = {"initContainers", "containers"};
     if (name == NULL || *name == '\0')
         return l->container;
-    for (size_t k = 0; k < ARRAY_LEN(LISTS); k++) {
-        size_t i, n;
-        yyjson_val *item;
-        yyjson_arr_foreach(yyjson_obj_get(l->spec, LISTS[k]), i, n, item)
-        {
-            if (str_eq(json_str_at(item, "name"), name))
-                return item;
-        }
-    }
-    return NULL;
+    yyjson_val *init = json_find(yyjson_obj_get(l->spec, "initContainers"), "name", name);
+    return init ? init : json_find(yyjson_obj_get(l->spec, "containers"), "name", name);
 }
 
 /* Without a limit the node is the limit; without a request nothing was asked for. */

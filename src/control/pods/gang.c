@@ -13,6 +13,7 @@
  *    of the one before it stay held until they are gone. */
 #include "control/pods/gang.h"
 #include "core/recover/epoch.h"
+#include "model/cell.h"
 #include "model/jobset.h"
 #include <assert.h>
 #include <stdio.h>
@@ -47,16 +48,8 @@ static int64_t announced_by(const struct obj *pod)
 
 static bool has_verdict(const struct obj *jobset)
 {
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(jobset->root, "status.conditions"), i, n, item)
-    {
-        const char *type = json_str_at(item, "type");
-        bool is_end = str_eq(type, "Completed") || str_eq(type, "Failed");
-        if (is_end && str_eq(json_str_at(item, "status"), "True"))
-            return true;
-    }
-    return false;
+    return cell_condition_as(jobset->root, "Completed", "True") != NULL ||
+           cell_condition_as(jobset->root, "Failed", "True") != NULL;
 }
 
 static struct member_status status_of(const struct obj *jobset)

@@ -8,6 +8,7 @@
  *   key "@late":  ends them whatever was written: a disk that hangs must not keep them alive */
 #include "control/pods/leave.h"
 #include "control/pods/gang.h"
+#include "model/cell.h"
 #include "model/jobset.h"
 
 #define LATE_MS 3000
@@ -37,18 +38,6 @@ bool leave_begin(struct runner *runner)
     return true;
 }
 
-static bool is_restarting(const struct obj *jobset)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(jobset->root, "status.conditions"), i, n, item)
-    {
-        if (str_eq(json_str_at(item, "type"), "RestartingJobSet"))
-            return str_eq(json_str_at(item, "status"), "True");
-    }
-    return false;
-}
-
 static yyjson_mut_val *condition_of(struct runner *runner, const struct obj *jobset,
                                     yyjson_mut_doc *doc)
 {
@@ -61,7 +50,7 @@ static yyjson_mut_val *condition_of(struct runner *runner, const struct obj *job
     json_mut_put(doc, condition, "status", yyjson_mut_str(doc, "True"));
     json_mut_put(doc, condition, "reason", yyjson_mut_str(doc, "NodeShutdown"));
     json_mut_put(doc, condition, "message", yyjson_mut_strcpy(doc, str_text(&message)));
-    if (!is_restarting(jobset))
+    if (cell_condition_as(jobset->root, "RestartingJobSet", "True") == NULL)
         json_mut_put(doc, condition, "lastTransitionTime", yyjson_mut_strcpy(doc, str_text(&now)));
     return condition;
 }

@@ -49,16 +49,8 @@ static struct unit_found *find(const struct runner *runner, const char *uid, con
 
 static yyjson_val *status_of(const struct obj *pod, bool is_init, const char *name)
 {
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_val *list =
-        json_at(pod->root, is_init ? "status.initContainerStatuses" : "status.containerStatuses");
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (str_eq(json_str_at(item, "name"), name))
-            return item;
-    }
-    return NULL;
+    const char *list = is_init ? "status.initContainerStatuses" : "status.containerStatuses";
+    return json_find(json_at(pod->root, list), "name", name);
 }
 
 static bool is_ours(const struct runner *runner, const struct obj *pod)

@@ -3,6 +3,7 @@
  * same bytes, so that a status that says nothing new is not written. What was told of a generation
  * stays as it was told: a supervisor that comes back knows less of it. */
 #include "control/pods/runner_internal.h"
+#include "model/cell.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -116,17 +117,9 @@ static void put_id(struct maker *m, yyjson_mut_val *obj, const char *name, uint3
 /* The container's status as the object has it, or NULL. */
 static yyjson_val *status_now(const struct maker *m, const char *name)
 {
-    static const char *const LISTS[] = {"status.containerStatuses", "status.initContainerStatuses"};
-    size_t i, n;
-    yyjson_val *item;
-    for (size_t k = 0; k < ARRAY_LEN(LISTS); k++) {
-        yyjson_arr_foreach(json_at(m->current->root, LISTS[k]), i, n, item)
-        {
-            if (str_eq(json_str_at(item, "name"), name))
-                return item;
-        }
-    }
-    return NULL;
+    yyjson_val *status = yyjson_obj_get(m->current->root, "status");
+    yyjson_val *found = json_find(yyjson_obj_get(status, "containerStatuses"), "name", name);
+    return found ? found : json_find(yyjson_obj_get(status, "initContainerStatuses"), "name", name);
 }
 
 static yyjson_mut_val *copy_if_of(struct maker *m, yyjson_val *part, yyjson_val *owner,
@@ -341,23 +334,11 @@ static void put_containers(struct maker *m, yyjson_mut_val *status)
 
 /* ---- conditions ---- */
 
-static yyjson_val *condition_now(const struct obj *pod, const char *type)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(pod->root, "status.conditions"), i, n, item)
-    {
-        if (str_eq(json_str_at(item, "type"), type))
-            return item;
-    }
-    return NULL;
-}
-
 /* As a condition reads, from left to right. NOLINTNEXTLINE(readability-function-size) */
 static void put_condition(struct maker *m, yyjson_mut_val *list, const char *type, bool holds,
                           const char *reason, const char *message)
 {
-    yyjson_val *before = condition_now(m->current, type);
+    yyjson_val *before = cell_condition(m->current->root, type);
     const char *status = holds ? "True" : "False";
     yyjson_mut_val *condition = yyjson_mut_obj(m->doc);
     put_text(m, condition, "type", type);
@@ -382,8 +363,8 @@ static bool gates_hold(const struct maker *m)
     yyjson_val *gate;
     yyjson_arr_foreach(json_at(m->pod->obj->root, "spec.readinessGates"), i, n, gate)
     {
-        yyjson_val *now = condition_now(m->current, json_str_at(gate, "conditionType"));
-        if (!str_eq(json_str_at(now, "status"), "True"))
+        const char *type = json_str_at(gate, "conditionType");
+        if (cell_condition_as(m->current->root, type, "True") == NULL)
             return false;
     }
     return true;

@@ -23,14 +23,8 @@ static int port_of(yyjson_val *container, yyjson_val *port)
     if (yyjson_is_int(port))
         return (int)yyjson_get_sint(port);
     const char *name = yyjson_get_str(port);
-    size_t i, max;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(container, "ports"), i, max, item)
-    {
-        if (name != NULL && str_eq(json_str_at(item, "name"), name))
-            return (int)json_int_at(item, "containerPort", -EINVAL);
-    }
-    return -EINVAL;
+    yyjson_val *named = name ? json_find(json_at(container, "ports"), "name", name) : NULL;
+    return (int)json_int_at(named, "containerPort", -EINVAL);
 }
 
 static const char *const *headers_of(struct arena *arena, yyjson_val *list)

@@ -2,6 +2,7 @@
 /* The Node object and its Lease: that the node is there, what it has, that it is alive. */
 #include "base/quantity.h"
 #include "control/pods/runner_internal.h"
+#include "model/cell.h"
 #include <stdio.h>
 
 #define LEASE_NS "kube-node-lease"
@@ -126,15 +127,8 @@ static void create_node(struct runner *runner)
 
 static bool has_status(const struct runner *runner, const struct obj *node)
 {
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(node->root, "status.conditions"), i, n, item)
-    {
-        if (str_eq(json_str_at(item, "type"), "Ready"))
-            return str_eq(json_str_at(item, "status"), "True") &&
-                   str_eq(json_str_at(item, "lastHeartbeatTime"), runner->registered);
-    }
-    return false;
+    yyjson_val *ready = cell_condition_as(node->root, "Ready", "True");
+    return str_eq(json_str_at(ready, "lastHeartbeatTime"), runner->registered);
 }
 
 void register_node(struct runner *runner)

@@ -43,7 +43,8 @@ void runner_sample(struct runner *runner, const struct gate_sample *sample);
 /* Ends all pods in reverse order of their dependencies. Their objects are left alone: the next
  * start of the node runs them again where their restart policy says so. A second call kills. */
 void runner_shutdown(struct runner *runner, void (*done)(void *arg), void *arg);
-size_t runner_pods(const struct runner *runner); /* with something left to run or to tidy up */
+/* Pods with something left to run or to tidy up; for tests. */
+size_t runner_pods(const struct runner *runner);
 /* Nothing is due but questions to containers that are ready: while these answer as before, nothing
  * will change. */
 bool runner_is_steady(const struct runner *runner);

@@ -95,7 +95,7 @@ struct runner {
     int portion_cost;
     struct arena arena; /* of the call under way */
     struct {
-        uint64_t starts, start_ms_sum, start_errors, probes, probe_failures;
+        uint64_t start_errors, probes, probe_failures;
     } stats;
 };
 

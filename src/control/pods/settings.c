@@ -118,13 +118,6 @@ void node_settings_add(struct node_settings *settings, yyjson_val *root)
         start->backoff_max_ms = start->backoff_first_ms;
 }
 
-void node_settings_read(const struct obj *node_config_or_null, double cores,
-                        struct node_settings *ret)
-{
-    node_settings_default(ret, cores);
-    node_settings_add(ret, node_config_or_null != NULL ? node_config_or_null->root : NULL);
-}
-
 void node_settings_find(const struct cache *cache, const char *node, struct node_settings *settings)
 {
     const char *const names[] = {"default", node};
@@ -133,26 +126,4 @@ void node_settings_find(const struct cache *cache, const char *node, struct node
         if (config != NULL)
             node_settings_add(settings, config->root);
     }
-}
-
-static bool same_start(const struct start_settings *a, const struct start_settings *b)
-{
-    const struct gate_settings *x = &a->gate, *y = &b->gate;
-    return x->max_starting_per_core == y->max_starting_per_core &&
-           x->max_starting == y->max_starting && x->cores == y->cores &&
-           x->max_rate == y->max_rate && x->burst == y->burst && x->min_rate == y->min_rate &&
-           x->max_cpu == y->max_cpu && x->max_io == y->max_io &&
-           x->max_pressure == y->max_pressure && x->max_load == y->max_load &&
-           x->cpu_window_ms == y->cpu_window_ms && x->io_window_ms == y->io_window_ms &&
-           x->pressure_window_ms == y->pressure_window_ms &&
-           a->start_timeout_ms == b->start_timeout_ms &&
-           a->backoff_first_ms == b->backoff_first_ms && a->backoff_max_ms == b->backoff_max_ms &&
-           a->backoff_reset_ms == b->backoff_reset_ms;
-}
-
-bool node_settings_same(const struct node_settings *a, const struct node_settings *b)
-{
-    return same_start(&a->start, &b->start) && a->starting_weight == b->starting_weight &&
-           a->log_bytes == b->log_bytes && a->log_files == b->log_files &&
-           a->ignore_images == b->ignore_images;
 }

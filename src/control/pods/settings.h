@@ -16,10 +16,6 @@ void node_settings_default(struct node_settings *settings, double cores);
 /* Overrides what the NodeConfig `root` says and leaves the rest; NULL says nothing. What cannot be
  * read is left as well: the server has checked it before it was stored. */
 void node_settings_add(struct node_settings *settings, yyjson_val *root);
-/* The defaults with one object, or none, on top. */
-void node_settings_read(const struct obj *node_config_or_null, double cores,
-                        struct node_settings *ret);
 /* What the NodeConfig called "default" says, then what the one with the node's name does. */
 void node_settings_find(const struct cache *cache, const char *node,
                         struct node_settings *settings);
-bool node_settings_same(const struct node_settings *a, const struct node_settings *b);

@@ -69,19 +69,6 @@ static bool exits_match(yyjson_val *rule, yyjson_val *statuses, struct failure_m
     return false;
 }
 
-static bool has_condition(yyjson_val *conditions, const char *type, const char *status)
-{
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(conditions, i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type) &&
-            str_eq(json_str_at(condition, "status"), status))
-            return true;
-    }
-    return false;
-}
-
 static bool conditions_match(yyjson_val *patterns, yyjson_val *conditions,
                              struct failure_match *match)
 {
@@ -91,7 +78,8 @@ static bool conditions_match(yyjson_val *patterns, yyjson_val *conditions,
     {
         const char *type = json_str_at(pattern, "type");
         const char *status = json_str_at(pattern, "status");
-        if (!has_condition(conditions, type, status != NULL ? status : "True"))
+        yyjson_val *condition = json_find(conditions, "type", type);
+        if (!str_eq(json_str_at(condition, "status"), status != NULL ? status : "True"))
             continue;
         match->condition = type;
         return true;

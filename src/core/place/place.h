@@ -95,8 +95,9 @@ const char *place_crowder(const struct place *place);
 /* Moves what the vpod has on pods that have too much, as far as it is too much there, to others.
  * All of it or nothing, and nothing else moves. False: there is no such vpod. */
 bool place_relieve(struct place *place, const char *name, struct place_result *ret_result);
-int64_t place_pending(const struct place *place);   /* of all vpods: wanted and not placed */
-int32_t place_last_used(const struct place *place); /* the highest ordinal with a vreplica, or -1 */
+int64_t place_pending(const struct place *place); /* of all vpods: wanted and not placed */
+/* The highest ordinal with a vreplica, or -1; for tests. */
+int32_t place_last_used(const struct place *place);
 
 enum place_reason { /* why a pod takes no (further) vreplica of a vpod */
                     PLACE_TAKES,
@@ -155,5 +156,6 @@ struct place_pod_view {
 /* Of every pod that exists or has something on it, ascending. */
 void place_each_pod(const struct place *place,
                     void (*each)(void *arg, const struct place_pod_view *pod), void *arg);
-size_t place_zones(const struct place *place); /* with nodes that take something */
+/* How many there are that take something; for tests. */
+size_t place_zones(const struct place *place);
 size_t place_nodes(const struct place *place);

@@ -228,11 +228,10 @@ bool start_pod_is_starting(const struct start_pod *pod);
 bool start_pod_is_ready(const struct start_pod *pod);       /* all are ready (or completed) */
 bool start_pod_is_initialized(const struct start_pod *pod); /* init containers are through */
 bool start_pod_is_stopping(const struct start_pod *pod);
-bool start_pod_is_held(const struct start_pod *pod);
+bool start_pod_is_held(const struct start_pod *pod); /* for tests */
 bool start_pod_has_process(const struct start_pod *pod);
-bool start_pod_is_over(const struct start_pod *pod);
+bool start_pod_is_over(const struct start_pod *pod); /* for tests */
 bool start_pod_missed_deadline(const struct start_pod *pod);
-size_t start_pod_count(const struct start_pod *pod);
 void *start_pod_host(const struct start_pod *pod);
 
 struct start_stats {

@@ -159,11 +159,6 @@ bool start_pod_missed_deadline(const struct start_pod *pod)
     return pod->has_missed_deadline;
 }
 
-size_t start_pod_count(const struct start_pod *pod)
-{
-    return pod->n;
-}
-
 void *start_pod_host(const struct start_pod *pod)
 {
     return pod->host;

@@ -238,6 +238,21 @@ static void test_set_and_put(void **state)
     assert_written(doc->root, "{\"a\":\"x\",\"c\":6}");
 }
 
+/* What is there and right is kept; what is in the way goes. */
+static void test_need(void **state)
+{
+    (void)state;
+    scoped_json_mut *doc = parse("{\"a\":{\"b\":[1]},\"c\":null}");
+    assert_ptr_equal(json_mut_need_obj(doc, doc->root, "a"), json_mut_at(doc->root, "a"));
+    assert_ptr_equal(json_mut_need_arr(doc, doc->root, "a.b"), json_mut_at(doc->root, "a.b"));
+    assert_written(doc->root, "{\"a\":{\"b\":[1]},\"c\":null}");
+    json_mut_put(doc, json_mut_need_obj(doc, doc->root, "c"), "d", yyjson_mut_int(doc, 1));
+    assert_true(yyjson_mut_arr_add_int(doc, json_mut_need_arr(doc, doc->root, "e.f"), 2));
+    assert_written(doc->root, "{\"a\":{\"b\":[1]},\"c\":{\"d\":1},\"e\":{\"f\":[2]}}");
+    json_mut_put(doc, json_mut_need_obj(doc, doc->root, "a.b"), "g", yyjson_mut_int(doc, 3));
+    assert_written(doc->root, "{\"a\":{\"b\":{\"g\":3}},\"c\":{\"d\":1},\"e\":{\"f\":[2]}}");
+}
+
 static void test_a_value_stays_the_callers_after_it_is_put(void **state)
 {
     (void)state;
@@ -474,6 +489,11 @@ static void test_find_in_a_list(void **state)
     assert_null(json_find(list, "name", "b"));
     assert_null(json_find(NULL, "name", "a"));
     assert_null(json_find(json_find(list, "name", "a"), "name", "a")); /* an object is no list */
+    scoped_json_mut *mut = yyjson_doc_mut_copy(doc, NULL);
+    yyjson_mut_val *found = json_mut_find(yyjson_mut_doc_get_root(mut), "name", "a");
+    assert_int_equal(json_mut_int_at(found, "n", 0), 1);
+    assert_null(json_mut_find(yyjson_mut_doc_get_root(mut), "name", "b"));
+    assert_null(json_mut_find(found, "name", "a"));
 }
 
 int main(void)
@@ -487,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_find_in_a_list),
         cmocka_unit_test(test_set_and_put),
+        cmocka_unit_test(test_need),
         cmocka_unit_test(test_a_value_stays_the_callers_after_it_is_put),
         cmocka_unit_test(test_equal),
         cmocka_unit_test(test_equal_takes_linear_time_in_depth),

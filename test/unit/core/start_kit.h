@@ -47,18 +47,7 @@ static inline void kit_close(struct kit *kit)
     str_done(&kit->log);
 }
 
-static inline struct start_view kit_view(const struct kit *kit, char name)
-{
-    struct start_view view = {0};
-    for (uint32_t i = 0; i < start_pod_count(kit->pod); i++) {
-        start_view(kit->pod, i, &view);
-        if (view.name[0] == name)
-            return view;
-    }
-    fail_msg("no container '%c'", name);
-    return view;
-}
-
+/* There must be one of that name: start_view() asserts it. */
 static inline uint32_t kit_index(const struct kit *kit, char name)
 {
     struct start_view view;
@@ -66,6 +55,13 @@ static inline uint32_t kit_index(const struct kit *kit, char name)
     for (start_view(kit->pod, i, &view); view.name[0] != name; start_view(kit->pod, i, &view))
         i++;
     return i;
+}
+
+static inline struct start_view kit_view(const struct kit *kit, char name)
+{
+    struct start_view view;
+    start_view(kit->pod, kit_index(kit, name), &view);
+    return view;
 }
 
 static inline void kit_write(struct kit *kit, const struct start_effect *effect)
