@@ -620,6 +620,30 @@ void run_model_list(struct run_model *model, const struct kind *kind, const char
     }
 }
 
+static bool pod_writes(const struct run_pod *pod, const struct run_log *log)
+{
+    if (!str_eq(pod->ns, log->ns) || !str_eq(pod->name, log->pod))
+        return false;
+    for (size_t i = 0; i < pod->units.len; i++) {
+        const struct run_unit *unit = &pod->units.items[i];
+        if (unit->runs && str_eq(unit->name, log->container) && str_eq(unit->life, log->life))
+            return true;
+    }
+    return false;
+}
+
+bool run_model_log_goes_on(const struct run_model *model, const struct run_log *log)
+{
+    for (size_t g = 0; g < model->groups.len; g++) {
+        const struct run_group *group = model->groups.items[g];
+        for (size_t i = 0; i < group->pods.len && group->outcome == RUN_GOES_ON; i++) {
+            if (pod_writes(group->pods.items[i], log))
+                return true;
+        }
+    }
+    return false;
+}
+
 void run_model_stopped(struct run_model *model)
 {
     for (size_t g = 0; g < model->groups.len; g++) {

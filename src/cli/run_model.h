@@ -74,6 +74,10 @@ struct run_group {
     unsigned version; /* grows with each change */
 };
 
+struct run_log { /* what one life of a container prints */
+    char *ns, *pod, *container, *life;
+};
+
 struct run_counts {
     size_t total;
     size_t by_state[RUN_STATE_COUNT];
@@ -118,6 +122,9 @@ void run_model_list(struct run_model *model, const struct kind *kind, const char
  * not told of yet, in that version or a later one, are `awaited` until it has. The verdict on a
  * group and its pods come by different watches, and whichever is first. */
 void run_model_await(struct run_model *model, yyjson_val *list);
+/* Does a log go on without an end, as far as anybody knows? That of a container which runs, in a
+ * group that has not ended. */
+bool run_model_log_goes_on(const struct run_model *model, const struct run_log *log);
 /* There are no processes any more. */
 void run_model_stopped(struct run_model *model);
 

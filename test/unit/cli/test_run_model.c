@@ -398,6 +398,44 @@ static void test_a_verdict_that_is_before_its_pods(void **state)
     run_model_done(&model);
 }
 
+static bool goes_on(const struct run_model *model, char *pod, char *life)
+{
+    return run_model_log_goes_on(model, &(struct run_log){"default", pod, "c", life});
+}
+
+/* The end of a run waits for all logs but those that go on. */
+static void test_which_logs_go_on(void **state)
+{
+#define POOL "{" META("s", "s1", "") ",'spec':{'replicas':1,'template':{'spec':{" ONE_IN "}}}}"
+#define ONE_IN "'containers':[{'name':'c'}]"
+#define LIVES(name, owner, life, state)                                                            \
+    "{" META(name, name, ",'ownerReferences':[{'uid':'" owner "'}]") ONE                           \
+        ",'status':{'containerStatuses':[{'name':'c','containerID':'" life "','state':{'" state    \
+        "':{}},'lastState':{'terminated':{'containerID':'c/1'}}}]}}"
+    (void)state;
+    struct run_model model;
+    run_model_init(&model, 0);
+    add(&model, &KIND_JOB, JOB(""));
+    add(&model, &KIND_STATEFULSET, POOL);
+    event(&model, &KIND_POD, "ADDED", LIVES("j-0", "j1", "c/1", "running"), 1);
+    event(&model, &KIND_POD, "ADDED", LIVES("s-0", "s1", "c/1", "running"), 1);
+    assert_true(goes_on(&model, "j-0", "c/1"));
+    assert_true(goes_on(&model, "s-0", "c/1"));
+    assert_false(goes_on(&model, "x-0", "c/1")); /* gone, for all we know */
+    event(&model, &KIND_POD, "MODIFIED", LIVES("s-0", "s1", "c/1", "waiting"), 2);
+    assert_false(goes_on(&model, "s-0", "c/1"));
+    event(&model, &KIND_POD, "MODIFIED", LIVES("s-0", "s1", "c/2", "running"), 3);
+    assert_false(goes_on(&model, "s-0", "c/1")); /* that was the life before */
+    assert_true(goes_on(&model, "s-0", "c/2"));
+    event(&model, &KIND_JOB, "MODIFIED",
+          JOB(",'status':{'conditions':[{'type':'Complete','status':'True'}]}"), 4);
+    assert_false(goes_on(&model, "j-0", "c/1")); /* whatever was told of its pods */
+    assert_true(goes_on(&model, "s-0", "c/2"));
+    event(&model, &KIND_STATEFULSET, "DELETED", POOL, 5);
+    assert_false(goes_on(&model, "s-0", "c/2"));
+    run_model_done(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_a_set_of_jobs),
         cmocka_unit_test(test_a_vpod_is_placed),
         cmocka_unit_test(test_a_verdict_that_is_before_its_pods),
+        cmocka_unit_test(test_which_logs_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
