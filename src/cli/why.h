@@ -50,6 +50,8 @@ void why_help(struct why *why, yyjson_mut_val *answer, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 yyjson_mut_val *why_detail(struct why *why, yyjson_mut_val *answer); /* a new one, empty */
 void why_put(struct why *why, yyjson_mut_val *answer, const char *key, const char *text);
+/* Since when it is so; nothing when it is told already, or `at` is 0. */
+void why_since(struct why *why, yyjson_mut_val *answer, time_ms at);
 void why_print(const struct why *why, yyjson_mut_val *answer, struct str *out); /* as text */
 
 /* "12s", "3m10s": since `at`, until `at`; of times that are not known 0. */

@@ -659,11 +659,24 @@ static const struct scene AROUND[] = {
      {"why", "node/n1"},
      {ASK_FOR("/api/v1/nodes/n1",
               OBJECT("Node", "n1",
-                     ",\"spec\":{\"unschedulable\":true},\"status\":{" READY("True") "}")),
+                     ",\"spec\":{\"unschedulable\":true,\"taints\":[{\"key\":"
+                     "\"node.kubernetes.io/unschedulable\",\"effect\":\"NoSchedule\","
+                     "\"timeAdded\":\"2026-01-02T03:03:58Z\"}]},\"status\":{" READY("True") "}")),
       ASK_FOR(NEIGHBOURS, LIST(""))},
      0,
      "node/n1 is ready, but cordoned, and empty\n"
      "  0 pods are on it, 0 ready\n"
+     "since 7s; next: it takes pods again after: muster uncordon n1\n",
+     ""},
+    {"a node that was cordoned a moment ago",
+     {"why", "node/n1"},
+     {ASK_FOR("/api/v1/nodes/n1",
+              OBJECT("Node", "n1",
+                     ",\"spec\":{\"unschedulable\":true},\"status\":{" READY("True") "}")),
+      ASK_FOR(NEIGHBOURS, TWO_PODS)},
+     0,
+     "node/n1 is ready, but cordoned, and still has pods\n"
+     "  1 pod is on it, 1 ready\n"
      "since 60s; next: it takes pods again after: muster uncordon n1\n",
      ""},
     {"a node that is silent",
