@@ -554,6 +554,20 @@ static const struct scene WORDS[] = {
                                         "\"completions\":2}}}]" spec "},\"status\":{" status "}}"  \
     }
 #define GROUP ",\"failurePolicy\":{\"restartStrategy\":\"InPlaceRestart\"}"
+#define OF_THE_SET                                                                                 \
+    {                                                                                              \
+        "GET", JOBS "/j", NULL, 200,                                                               \
+            "{\"kind\":\"Job\"," META(                                                             \
+                "j", ",\"ownerReferences\":[{\"kind\":\"JobSet\",\"name\":\"s\",\"controller\":"   \
+                     "true}]") ",\"spec\":{\"suspend\":true}}"                                     \
+    }
+#define SUSPENDED(labels)                                                                          \
+    {                                                                                              \
+        "GET", SETS "/s", NULL, 200,                                                               \
+            "{\"kind\":\"JobSet\"," META("s", ",\"labels\":{" labels                               \
+                                              "}") ",\"spec\":{\"suspend\":true}}"                 \
+    }
+#define WORKLOADS "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 #define MEMBER(name, epoch, phase)                                                                   \
     "{\"kind\":\"Pod\"," META(                                                                       \
         name,                                                                                        \
@@ -620,6 +634,41 @@ static const struct scene SETS_SCENES[] = {
      0,
      "jobset/s is not done: of 2 Jobs 1 are ready, 0 done\n"
      "next: it is at work when all its members are ready\n",
+     ""},
+};
+
+static const struct scene JOB_OF_SET[] = {
+    {"a Job whose JobSet waits in a queue",
+     {"why", "job/j"},
+     {OF_THE_SET,
+      SUSPENDED("\"kueue.x-k8s.io/queue-name\":\"q\""),
+      {"GET", WORKLOADS "/jobset-s", NULL, 200,
+       "{" META("jobset-s", "") ",\"spec\":{},\"status\":{}}"},
+      {"GET", WORKLOADS "/jobset-s/explain", NULL, 200,
+       "{\"state\":\"no quota\",\"message\":\"too much\",\"position\":1,\"pending\":1,"
+       "\"clusterQueue\":\"c\"}"}},
+     0,
+     "job/j waits with its jobset/s\n"
+     "  jobset/s waits in queue q\n"
+     "    workload/jobset-s waits for quota, number 1 of 1 in c: too much\n"
+     "next: it makes its pods when its JobSet s starts\n",
+     ""},
+    {"a Job whose JobSet somebody has suspended",
+     {"why", "job/j"},
+     {OF_THE_SET, SUSPENDED("")},
+     0,
+     "job/j waits with its jobset/s\n"
+     "  jobset/s is suspended\n"
+     "    help: set spec.suspend to false; if a queue holds it, it does so itself\n"
+     "next: it makes its pods when its JobSet s starts\n",
+     ""},
+    {"a Job whose JobSet is just being resumed",
+     {"why", "job/j"},
+     {OF_THE_SET, SET("", "")},
+     0,
+     "job/j waits with its jobset/s\n"
+     "  help: muster why jobset/s\n"
+     "next: it makes its pods when its JobSet s starts\n",
      ""},
 };
 
@@ -804,6 +853,7 @@ TEST(test_throttle, THROTTLE)
 TEST(test_ends, ENDS)
 TEST(test_jobs, JOBS_SCENES)
 TEST(test_jobsets, SETS_SCENES)
+TEST(test_jobs_of_sets, JOB_OF_SET)
 TEST(test_words, WORDS)
 TEST(test_around, AROUND)
 
@@ -812,8 +862,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_containers), cmocka_unit_test(test_throttle),
         cmocka_unit_test(test_ends),       cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_jobsets),    cmocka_unit_test(test_words),
-        cmocka_unit_test(test_around),
+        cmocka_unit_test(test_jobsets),    cmocka_unit_test(test_jobs_of_sets),
+        cmocka_unit_test(test_words),      cmocka_unit_test(test_around),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
