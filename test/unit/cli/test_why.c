@@ -553,7 +553,7 @@ static const struct scene WORDS[] = {
                                         "\"name\":\"w\",\"replicas\":2,\"template\":{\"spec\":{"   \
                                         "\"completions\":2}}}]" spec "},\"status\":{" status "}}"  \
     }
-#define GROUP ",\"failurePolicy\":{\"restartStrategy\":\"InPlaceRestart\"}"
+#define GROUP ",\"failurePolicy\":{\"restartStrategy\":\"InPlaceRestart\",\"maxRestarts\":3}"
 #define OF_THE_SET                                                                                 \
     {                                                                                              \
         "GET", JOBS "/j", NULL, 200,                                                               \
@@ -584,6 +584,8 @@ static const struct scene WORDS[] = {
                                                                                            "03:"     \
                                                                                            "53") "]}}"
 
+#define IN_EPOCH_2 "\"deprecatedEpoch\":1,\"syncedEpoch\":2,\"restartsCountTowardsMax\":1,"
+
 static const struct scene SETS_SCENES[] = {
     {"a set that is done",
      {"why", "jobset/s"},
@@ -611,14 +613,15 @@ static const struct scene SETS_SCENES[] = {
      ""},
     {"members that have not arrived",
      {"why", "jobset/s"},
-     {SET(GROUP, "\"deprecatedEpoch\":1,\"syncedEpoch\":1," CONDS(
+     {SET(GROUP, "\"deprecatedEpoch\":1,\"syncedEpoch\":1,\"restartsCountTowardsMax\":1," CONDS(
                      COND("RestartingJobSet", "True", ",\"message\":\"restart 1 of 3\""))),
       {"GET", PODS OF_SET, NULL, 200,
        LIST(MEMBER("p", "2", "Running") "," MEMBER("q", "1", "Running") "," MEMBER(
            "r", "2", "Running") "," MEMBER("t", "1", "Succeeded"))},
       {"GET", CONFIGS, NULL, 200, LIST("")}},
      0,
-     "jobset/s waits at the barrier of epoch 2: 2 of 3 members have arrived\n"
+     "jobset/s is restarting, and waits at the barrier of epoch 2: 2 of 3 members have arrived\n"
+     "  epoch 2, 1 of 3 restarts used\n"
      "  restart 1 of 3\n"
      "  pod/q is not ready: x is starting since 12s\n"
      "    x is starting since 12s\n"
@@ -632,8 +635,46 @@ static const struct scene SETS_SCENES[] = {
       {"GET", JOBS OF_SET, NULL, 200,
        LIST("{" META("a", "") ",\"status\":{\"active\":1,\"ready\":1}}")}},
      0,
-     "jobset/s is not done: of 2 Jobs 1 are ready, 0 done\n"
+     "jobset/s is not done: 1 of 2 Jobs is ready, 0 done\n"
      "next: it is at work when all its members are ready\n",
+     ""},
+    {"a group that is back, and not yet ready",
+     {"why", "jobset/s"},
+     {SET(GROUP, IN_EPOCH_2 "\"replicatedJobsStatus\":[{\"name\":\"w\",\"ready\":0}]," CONDS(
+                     COND("RestartingJobSet", "True", ",\"message\":\"restart 1 of 3\""))),
+      {"GET", JOBS OF_SET, NULL, 200, LIST("")}},
+     0,
+     "jobset/s is restarting: 0 of 2 Jobs are ready, 0 done\n"
+     "  epoch 2, 1 of 3 restarts used\n"
+     "  restart 1 of 3\n"
+     "since 60s; next: it is at work when all its members are ready\n",
+     ""},
+    {"a group at work",
+     {"why", "jobset/s"},
+     {SET(GROUP, IN_EPOCH_2 "\"replicatedJobsStatus\":[{\"name\":\"w\",\"ready\":1,"
+                            "\"succeeded\":1}]"),
+      {"GET", JOBS OF_SET, NULL, 200, LIST("")}},
+     0,
+     "jobset/s is at work: 1 of 2 Jobs is ready, 1 done\n"
+     "  epoch 2, 1 of 3 restarts used\n"
+     "next: it is done when all its Jobs are\n",
+     ""},
+    {"a group that is done",
+     {"why", "jobset/s"},
+     {SET(GROUP, IN_EPOCH_2 CONDS(COND("Completed", "True", "")))},
+     0,
+     "jobset/s is done\n"
+     "  epoch 2, 1 of 3 restarts used\n"
+     "since 60s; next: nothing more: it is kept until somebody deletes it\n",
+     ""},
+    {"a group that has not begun",
+     {"why", "jobset/s"},
+     {SET(GROUP ",\"suspend\":true", "")},
+     0,
+     "jobset/s is suspended\n"
+     "  no epoch yet, 0 of 3 restarts used\n"
+     "  help: set spec.suspend to false; if a queue holds it, it does so itself\n"
+     "next: it starts when spec.suspend is false\n",
      ""},
 };
 
