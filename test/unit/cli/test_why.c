@@ -813,6 +813,23 @@ static const struct scene AROUND[] = {
      "    help: muster queue c\n"
      "since 60s; next: it lets gangs in when what is missing is there\n",
      ""},
+    {"a workload that is admitted, and more",
+     {"why", "workload/w"},
+     {ASK_FOR(WORKLOADS "/w", OBJECT("Workload", "w", "")),
+      ASK_FOR(WORKLOADS "/w/explain",
+              "{\"state\":\"admitted\",\"message\":\"admitted; waits for its pods to be ready\"}")},
+     0,
+     "workload/w is admitted; waits for its pods to be ready\n"
+     "since 60m; next: it is let in, whole, when it is its turn and there is quota for all of it\n",
+     ""},
+    {"a workload of which there is no more to say",
+     {"why", "workload/w"},
+     {ASK_FOR(WORKLOADS "/w", OBJECT("Workload", "w", "")),
+      ASK_FOR(WORKLOADS "/w/explain", "{\"state\":\"admitted\",\"message\":\"admitted\"}")},
+     0,
+     "workload/w is admitted\n"
+     "since 60m; next: it is let in, whole, when it is its turn and there is quota for all of it\n",
+     ""},
     {"a flavor",
      {"why", "resourceflavor/f"},
      {ASK_FOR(KUEUE "resourceflavors/f",
