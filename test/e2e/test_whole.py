@@ -262,6 +262,8 @@ def and_with_one_command(w):
                  line.endswith("as without any death") and "NOT" not in line]
         equal(len(right), 1, f"results of {gang}")
     text = "\n".join(line for line in out if " step " not in line)
+    matches(text, r"^jobset/blue: waits in queue gangs$")
+    matches(text, r"^jobset/red: 8/8 ready in ")
     matches(text, r"^2 succeeded, 0 failed, 3 stopped; all ready after .*; 1 restart; took ")
 
 

@@ -284,6 +284,63 @@ static void test_a_server_that_tells_no_lifecycle(void **state)
     }
 }
 
+/* Whoever another container waits to end is none of those that get ready, and is told of when it
+ * fails. */
+static void test_what_is_for_the_start_does_not_count(void **state)
+{
+#define FOLDER_SPEC                                                                                \
+    ",'spec':{'containers':[{'name':'c','dependsOn':[{'name':'f','condition':'completed'},"        \
+    "{'name':'g','condition':'ready'}]},{'name':'f'},{'name':'g'}]}"
+#define FOLDER(f, c)                                                                               \
+    "{" META("a", "u1", "") FOLDER_SPEC ",'status':{'phase':'Running','containerStatuses':["       \
+                                        "{'name':'f','state':{" f                                  \
+                                        "}}," STATE("c", c, "") "," STATE("g", "ready", "") "]}}"
+    (void)state;
+    struct run_model model;
+    run_model_init(&model, 0);
+    add(&model, &KIND_POD, "{" META("a", "u1", "") FOLDER_SPEC "}");
+    const struct run_group *group = model.groups.items[0];
+    assert_counts(group, "2: 2w");
+    event(&model, &KIND_POD, "MODIFIED", FOLDER("'running':{}", "blocked"), 1);
+    assert_counts(group, "2: 1b 1r");
+    struct run_counts counts;
+    run_group_count(group, &counts);
+    assert_int_equal(counts.running, 1);
+    event(&model, &KIND_POD, "MODIFIED", FOLDER("'terminated':{'exitCode':1}", "blocked"), 2);
+    assert_counts(group, "2: 1b 1r 1f");
+    event(&model, &KIND_POD, "MODIFIED", FOLDER("'terminated':{'exitCode':0}", "ready"), 3);
+    assert_counts(group, "2: 2r");
+    assert_true(run_group_is_ready(group));
+    run_model_done(&model);
+}
+
+static void test_what_a_queue_holds(void **state)
+{
+#define QUEUED(name, spec)                                                                         \
+    "{" META(name, name, ",'labels':{'kueue.x-k8s.io/queue-name':'q'}") ",'spec':{" spec "}}"
+    static const struct {
+        const struct kind *kind;
+        const char *held, *let_in;
+    } ROWS[] = {
+        {&KIND_JOB, QUEUED("x", "'suspend':true"), QUEUED("x", "'suspend':false")},
+        {&KIND_JOBSET, QUEUED("x", "'suspend':true"), QUEUED("x", "'suspend':false")},
+        {&KIND_POD, QUEUED("x", "'schedulingGates':[{'name':'kueue.x-k8s.io/admission'}]"),
+         QUEUED("x", "'schedulingGates':[]")},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        struct run_model model;
+        run_model_init(&model, 0);
+        add(&model, ROWS[i].kind, ROWS[i].held);
+        assert_string_equal(model.groups.items[0]->queue, "q");
+        event(&model, ROWS[i].kind, "MODIFIED", ROWS[i].let_in, 1);
+        assert_null(model.groups.items[0]->queue);
+        event(&model, ROWS[i].kind, "MODIFIED", ROWS[i].held, 2); /* evicted */
+        assert_string_equal(model.groups.items[0]->queue, "q");
+        run_model_done(&model);
+    }
+}
+
 /* Its pods by their label, its restarts as those of the group, its end by its conditions. */
 static void test_a_set_of_jobs(void **state)
 {
@@ -445,6 +502,8 @@ int main(void)
         cmocka_unit_test(test_a_job_that_is_complete),
         cmocka_unit_test(test_what_a_list_does_not_have_is_gone),
         cmocka_unit_test(test_a_server_that_tells_no_lifecycle),
+        cmocka_unit_test(test_what_is_for_the_start_does_not_count),
+        cmocka_unit_test(test_what_a_queue_holds),
         cmocka_unit_test(test_a_set_of_jobs),
         cmocka_unit_test(test_a_vpod_is_placed),
         cmocka_unit_test(test_a_verdict_that_is_before_its_pods),
