@@ -14,6 +14,7 @@
 
 struct source { /* one container */
     struct logfeed *feed;
+    size_t number;
     char *pod;
     char *target;
     char *prefix;    /* NULL: none */
@@ -241,11 +242,12 @@ static void start(struct logfeed *feed, struct source *source)
         feed->busy--;
 }
 
-void logfeed_add(struct logfeed *feed, const char *ns, const char *pod, const char *container)
+size_t logfeed_add(struct logfeed *feed, const char *ns, const char *pod, const char *container)
 {
     struct source *source = mem_zalloc(sizeof(*source));
     scoped_str target = {0};
     reap(feed);
+    source->number = feed->added;
     target_object(&KIND_POD, ns, pod, &target);
     str_add(&target, "/log");
     add_query(&feed->options, container, &target);
@@ -258,11 +260,22 @@ void logfeed_add(struct logfeed *feed, const char *ns, const char *pod, const ch
     start(feed, source);
     if (!source->has_thread && !(feed->options.follow && feed->options.can_cancel))
         read_source(source, &feed->cli->remote);
+    return source->number;
 }
 
 size_t logfeed_busy(const struct logfeed *feed)
 {
     return feed->busy;
+}
+
+bool logfeed_is_busy(const struct logfeed *feed, size_t number)
+{
+    for (size_t i = 0; i < feed->sources.len; i++) {
+        const struct source *source = feed->sources.items[i];
+        if (source->number == number)
+            return source->has_thread && !source->has_ended;
+    }
+    return false;
 }
 
 int logfeed_finish(struct logfeed *feed)

@@ -28,9 +28,10 @@ struct logfeed_options {
 
 struct logfeed *logfeed_new(struct cli *cli, const struct logfeed_options *options);
 /* Following: begins and returns. Else: prints it whole. `container` NULL: the server knows. The
- * connection of `cli` must be there. */
-void logfeed_add(struct logfeed *feed, const char *ns, const char *pod, const char *container);
+ * connection of `cli` must be there. Gives its number. */
+size_t logfeed_add(struct logfeed *feed, const char *ns, const char *pod, const char *container);
 /* How many are being read. */
 size_t logfeed_busy(const struct logfeed *feed);
+bool logfeed_is_busy(const struct logfeed *feed, size_t number);
 /* Until all have ended; the worst exit code. Errors have been printed. */
 int logfeed_finish(struct logfeed *feed); /* frees it */

@@ -6,6 +6,7 @@
 #include "node/cgroup.h"
 #include "os/clock.h"
 #include "os/fd.h"
+#include "os/filelock.h"
 #include "os/socket.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -110,14 +111,15 @@ static void check_instance(struct machine *machine)
 {
     scoped_free char *path = mem_printf("%s/muster.db.lock", str_text(&machine->data));
     scoped_fd fd = open(path, O_RDONLY | O_CLOEXEC);
-    char text[32] = "";
-    if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0) {
+    long holder = 0;
+    if (fd < 0 || filelock_take(fd, LOCK_SH, &holder) == 1) {
         say(machine, FINE, "other servers", "none uses this directory");
         return;
     }
-    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-    say(machine, UNABLE, "other servers", "process %ld uses this directory",
-        n > 0 ? strtol(text, NULL, 10) : 0);
+    if (holder > 0)
+        say(machine, UNABLE, "other servers", "process %ld uses this directory", holder);
+    else
+        say(machine, UNABLE, "other servers", "one uses this directory");
     hint(machine, "stop that one, or give this one a directory of its own with --data");
 }
 

@@ -10,7 +10,7 @@
 #define TAIL_LINES "10"
 #define TAILS_MAX 20
 #define CATCH_UP_MS 10000   /* what is known of pods comes through their watch within this */
-#define DRAIN_MS 2000       /* logs of what goes on are not waited for longer than this */
+#define DRAIN_MS 2000       /* who has failed or was stopped may still be about to end */
 #define DRAIN_ALL_MS 10000  /* logs of what has ended are read to their end within this */
 #define KILL_AFTER_MS 10000 /* a private server that was told twice and does not go */
 
@@ -125,12 +125,21 @@ static void catch_up(struct run *run)
     clear_alarm(run);
 }
 
+/* The log of what goes on has no end to wait for. Of a private server that has gone nothing does,
+ * whatever was told last. */
+static bool is_about_to_end(void *arg, const struct run_log *log)
+{
+    const struct run *run = arg;
+    return run->has_server_ended || !run_model_log_goes_on(&run->model, log);
+}
+
 /* What ended has its last words in its log. */
 static void drain_logs(struct run *run, time_ms limit)
 {
     set_alarm(run, limit);
     int before = run->signals;
-    while (run_feed_logs(run->feed) > 0 && !run->alarm_rang && run->signals == before)
+    while (run_feed_reads(run->feed, is_about_to_end, run) && !run->alarm_rang &&
+           run->signals == before)
         loop_turn(run->loop, 20); /* threads that end do not wake us */
     loop_turn(run->loop, 0);
     clear_alarm(run);

@@ -23,9 +23,15 @@ struct watcher {
     pthread_t thread;
 };
 
+struct followed {
+    struct run_log log;
+    size_t number; /* in the logfeed */
+};
+
 struct run_feed {
     struct cli *cli;
     struct logfeed *logs;
+    VEC(struct followed) followed; /* some may have ended */
     VEC(struct watcher *) watchers;
     int wake_fd;   /* there are posts */
     int cancel_fd; /* all shall end */
@@ -134,19 +140,52 @@ static int on_lines(void *arg, struct sv lines)
     return put(arg, &post);
 }
 
-bool run_feed_log(struct run_feed *feed, const char *ns, const char *pod, const char *container)
+static void forget(struct followed *followed)
+{
+    mem_free(followed->log.ns);
+    mem_free(followed->log.pod);
+    mem_free(followed->log.container);
+    mem_free(followed->log.life);
+}
+
+static void forget_ended(struct run_feed *feed)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < feed->followed.len; i++) {
+        struct followed *followed = &feed->followed.items[i];
+        if (logfeed_is_busy(feed->logs, followed->number))
+            feed->followed.items[kept++] = *followed;
+        else
+            forget(followed);
+    }
+    feed->followed.len = kept;
+}
+
+bool run_feed_log(struct run_feed *feed, const struct run_log *log)
 {
     if (feed->cli->remote.self == NULL)
         return true; /* we have said goodbye to the server already */
     if (logfeed_busy(feed->logs) >= LOGS_MAX)
         return false;
-    logfeed_add(feed->logs, ns, pod, container);
+    forget_ended(feed);
+    struct followed followed = {.log = {.ns = mem_strdup(log->ns),
+                                        .pod = mem_strdup(log->pod),
+                                        .container = mem_strdup(log->container),
+                                        .life = mem_strdup(log->life)}};
+    followed.number = logfeed_add(feed->logs, log->ns, log->pod, log->container);
+    vec_push(&feed->followed, followed);
     return true;
 }
 
-size_t run_feed_logs(const struct run_feed *feed)
+bool run_feed_reads(const struct run_feed *feed,
+                    bool (*is_meant)(void *arg, const struct run_log *log), void *arg)
 {
-    return logfeed_busy(feed->logs);
+    for (size_t i = 0; i < feed->followed.len; i++) {
+        const struct followed *followed = &feed->followed.items[i];
+        if (logfeed_is_busy(feed->logs, followed->number) && is_meant(arg, &followed->log))
+            return true;
+    }
+    return false;
 }
 
 /* ---- the loop's side ---- */
@@ -220,6 +259,9 @@ void run_feed_free(struct run_feed *feed)
     }
     vec_done(&feed->watchers);
     (void)logfeed_finish(feed->logs); /* silent: its errors are of streams that we ended */
+    for (size_t i = 0; i < feed->followed.len; i++)
+        forget(&feed->followed.items[i]);
+    vec_done(&feed->followed);
     for (size_t i = 0; i < feed->posts.len; i++)
         str_done(&feed->posts.items[i].text);
     vec_done(&feed->posts);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cli/cli.h"
+#include "cli/run_model.h"
 #include "model/kind.h"
 
 /* What the server streams to `run`: watches and logs, each read by a thread of its own, given to
@@ -32,9 +33,10 @@ int run_feed_fd(const struct run_feed *feed); /* readable while there are posts 
 /* `ns` must live as long as the feed. */
 void run_feed_watch(struct run_feed *feed, const struct kind *kind, const char *ns);
 /* Follows one life of a container. False: too many are followed already. */
-bool run_feed_log(struct run_feed *feed, const char *ns, const char *pod, const char *container);
-/* How many logs are being read. */
-size_t run_feed_logs(const struct run_feed *feed);
+bool run_feed_log(struct run_feed *feed, const struct run_log *log);
+/* Is a log being read that `is_meant`? */
+bool run_feed_reads(const struct run_feed *feed,
+                    bool (*is_meant)(void *arg, const struct run_log *log), void *arg);
 /* Gives all posts that are there, in order. */
 void run_feed_take(struct run_feed *feed, void (*each)(void *arg, const struct run_post *post),
                    void *arg);

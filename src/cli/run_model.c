@@ -2,6 +2,7 @@
 #include "cli/run_model.h"
 #include "base/mem.h"
 #include "model/jobset.h"
+#include "model/kueue.h"
 #include <stdlib.h>
 
 /* ---- reading objects ---- */
@@ -123,7 +124,7 @@ static void pod_free(struct run_pod *pod)
     mem_free(pod);
 }
 
-/* Containers that stay: those for the start only are not waited for to be ready. */
+/* Init containers come and go before the others, and are not followed. */
 static bool is_unit(yyjson_val *container, bool is_init)
 {
     return !is_init || str_eq(json_str_at(container, "restartPolicy"), "Always");
@@ -137,6 +138,28 @@ static const struct {
     {"containers", "status.containerStatuses", false},
 };
 
+static bool waits_for_end_of(yyjson_val *container, const char *name)
+{
+    yyjson_val *edge = json_find(json_at(container, "dependsOn"), "name", name);
+    return str_eq(json_str_at(edge, "condition"), "completed");
+}
+
+/* It does its work for another container, as an init container does. */
+static bool is_for_start(yyjson_val *pod_spec, const char *name)
+{
+    for (size_t list = 0; list < ARRAY_LEN(LISTS); list++) {
+        size_t i, n;
+        yyjson_val *container;
+        yyjson_arr_foreach(json_at(pod_spec, LISTS[list].spec), i, n, container)
+        {
+            if (waits_for_end_of(container, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Those that get ready. */
 static size_t units_in(yyjson_val *pod_spec)
 {
     size_t count = 0, i, n;
@@ -144,7 +167,8 @@ static size_t units_in(yyjson_val *pod_spec)
     for (size_t list = 0; list < ARRAY_LEN(LISTS); list++) {
         yyjson_arr_foreach(json_at(pod_spec, LISTS[list].spec), i, n, container)
         {
-            count += is_unit(container, LISTS[list].is_init);
+            count += is_unit(container, LISTS[list].is_init) &&
+                     !is_for_start(pod_spec, json_str_at(container, "name"));
         }
     }
     return count;
@@ -163,6 +187,7 @@ static struct run_pod *pod_new(yyjson_val *object)
         yyjson_arr_foreach(json_at(spec, LISTS[list].spec), i, n, container)
         {
             struct run_unit unit = {.name = mem_strdup(json_str_at(container, "name"))};
+            unit.is_for_start = is_for_start(spec, unit.name);
             if (is_unit(container, LISTS[list].is_init) && unit.name != NULL)
                 vec_push(&pod->units, unit);
             else
@@ -240,10 +265,24 @@ static bool job_owns(const struct run_group *group, yyjson_val *pod)
     return false;
 }
 
+static void expect_queue(struct run_group *group, yyjson_val *object, bool is_held)
+{
+    yyjson_val *labels = json_at(object, "metadata.labels");
+    set_text(&group->queue,
+             is_held ? yyjson_get_str(yyjson_obj_get(labels, KUEUE_QUEUE_LABEL)) : NULL);
+}
+
+static bool is_suspended(yyjson_val *object)
+{
+    return yyjson_get_bool(json_at(object, "spec.suspend"));
+}
+
 static void expect_pod(struct run_group *group, yyjson_val *object)
 {
+    yyjson_val *gates = json_at(object, "spec.schedulingGates");
     group->pods_expected = group->pods_at_once = 1;
     group->units_per_pod = units_in(json_at(object, "spec"));
+    expect_queue(group, object, json_find(gates, "name", KUEUE_GATE) != NULL);
 }
 
 static void expect_job(struct run_group *group, yyjson_val *object)
@@ -253,6 +292,7 @@ static void expect_job(struct run_group *group, yyjson_val *object)
     group->pods_expected = (size_t)all;
     group->pods_at_once = (size_t)(at_once < all ? at_once : all);
     group->units_per_pod = units_in(json_at(object, "spec.template.spec"));
+    expect_queue(group, object, is_suspended(object));
 }
 
 static bool set_owns(const struct run_group *group, yyjson_val *pod)
@@ -282,6 +322,7 @@ static void expect_set(struct run_group *group, yyjson_val *object)
     group->restarts = json_int_at(object, "status.restarts", 0) +
                       json_int_at(object, "status.inPlaceRestarts", 0);
     group->epoch = json_int_at(object, "status.syncedEpoch", 0);
+    expect_queue(group, object, is_suspended(object));
 }
 
 static enum run_outcome judge_set(yyjson_val *object, const char **ret_why)
@@ -389,6 +430,7 @@ static void group_free(struct run_group *group)
     mem_free(group->ns);
     mem_free(group->name);
     mem_free(group->uid);
+    mem_free(group->queue);
     mem_free(group->why);
     mem_free(group);
 }
@@ -620,6 +662,30 @@ void run_model_list(struct run_model *model, const struct kind *kind, const char
     }
 }
 
+static bool pod_writes(const struct run_pod *pod, const struct run_log *log)
+{
+    if (!str_eq(pod->ns, log->ns) || !str_eq(pod->name, log->pod))
+        return false;
+    for (size_t i = 0; i < pod->units.len; i++) {
+        const struct run_unit *unit = &pod->units.items[i];
+        if (unit->runs && str_eq(unit->name, log->container) && str_eq(unit->life, log->life))
+            return true;
+    }
+    return false;
+}
+
+bool run_model_log_goes_on(const struct run_model *model, const struct run_log *log)
+{
+    for (size_t g = 0; g < model->groups.len; g++) {
+        const struct run_group *group = model->groups.items[g];
+        for (size_t i = 0; i < group->pods.len && group->outcome == RUN_GOES_ON; i++) {
+            if (pod_writes(group->pods.items[i], log))
+                return true;
+        }
+    }
+    return false;
+}
+
 void run_model_stopped(struct run_model *model)
 {
     for (size_t g = 0; g < model->groups.len; g++) {
@@ -638,28 +704,37 @@ static void count_pod(const struct run_pod *pod, struct run_counts *counts)
     for (size_t i = 0; i < pod->units.len; i++) {
         const struct run_unit *unit = &pod->units.items[i];
         enum run_state state = pod->succeeded ? RUN_DONE : unit->state;
-        counts->by_state[state]++;
         counts->running += unit->runs;
+        if (unit->is_for_start && state != RUN_FAILED)
+            continue;
+        counts->by_state[state]++;
         const char *why = state == RUN_WAITING && unit->why == NULL ? pod->why : unit->why;
         counts->why[state] = counts->why[state] ? counts->why[state] : why;
     }
 }
 
+static size_t units_of(const struct run_pod *pod)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pod->units.len; i++)
+        count += !pod->units.items[i].is_for_start;
+    return count;
+}
+
 void run_group_count(const struct run_group *group, struct run_counts *ret_counts)
 {
     struct run_counts counts = {.restarts = group->restarts_past, .epoch = group->epoch};
+    size_t seen = 0;
     size_t lost = 0; /* units of pods that failed: a Job makes others in their place */
     for (size_t i = 0; i < group->pods.len; i++) {
         const struct run_pod *pod = group->pods.items[i];
         count_pod(pod, &counts);
         counts.restarts += pod_restarts(pod);
-        lost += pod->failed && group->kind != &KIND_POD ? pod->units.len : 0;
+        seen += units_of(pod);
+        lost += pod->failed && group->kind != &KIND_POD ? units_of(pod) : 0;
     }
     if (group->restarts_as_one)
         counts.restarts = group->restarts;
-    size_t seen = 0;
-    for (size_t state = 0; state < RUN_STATE_COUNT; state++)
-        seen += counts.by_state[state];
     size_t expected = group->pods_expected * group->units_per_pod;
     counts.total = seen - lost > expected ? seen - lost : expected;
     if (group->outcome == RUN_GOES_ON)

@@ -33,7 +33,8 @@ enum run_outcome { /* of a group */
 struct run_unit {
     char *name;
     enum run_state state;
-    bool runs;  /* there is a process */
+    bool is_for_start; /* others wait for its end: it is none of those that get ready */
+    bool runs;         /* there is a process */
     char *life; /* which start of the container it is: its containerID; NULL before the first */
     char *why;  /* it waits, or failed; NULL: not told */
     int64_t restarts;
@@ -57,10 +58,11 @@ struct run_spread { /* where the vreplicas of a VPod are */
 struct run_group {
     const struct kind *kind;
     char *ns, *name, *uid;
-    bool created;         /* by us, not found on the server */
-    size_t pods_expected; /* that have to succeed, or to run */
-    size_t pods_at_once;  /* that make it ready */
-    size_t units_per_pod;
+    bool created;               /* by us, not found on the server */
+    size_t pods_expected;       /* that have to succeed, or to run */
+    size_t pods_at_once;        /* that make it ready */
+    size_t units_per_pod;       /* that get ready */
+    char *queue;                /* that holds it; NULL: none does */
     VEC(struct run_pod *) pods; /* in the order in which they were seen */
     int64_t restarts_past;      /* of pods that are gone */
     bool restarts_as_one;       /* all members at once: these count, not the containers' */
@@ -74,8 +76,12 @@ struct run_group {
     unsigned version; /* grows with each change */
 };
 
+struct run_log { /* what one life of a container prints */
+    char *ns, *pod, *container, *life;
+};
+
 struct run_counts {
-    size_t total;
+    size_t total; /* that get ready; others are told of when they have failed */
     size_t by_state[RUN_STATE_COUNT];
     size_t running;
     const char *why[RUN_STATE_COUNT]; /* of the first in that state that has a reason */
@@ -118,6 +124,9 @@ void run_model_list(struct run_model *model, const struct kind *kind, const char
  * not told of yet, in that version or a later one, are `awaited` until it has. The verdict on a
  * group and its pods come by different watches, and whichever is first. */
 void run_model_await(struct run_model *model, yyjson_val *list);
+/* Does a log go on without an end, as far as anybody knows? That of a container which runs, in a
+ * group that has not ended. */
+bool run_model_log_goes_on(const struct run_model *model, const struct run_log *log);
 /* There are no processes any more. */
 void run_model_stopped(struct run_model *model);
 

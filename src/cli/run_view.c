@@ -190,6 +190,18 @@ static void add_counts(const struct run_group *group, const struct run_counts *c
     add_restarts(counts, out);
 }
 
+/* While a queue holds it none of it is made, or what is left of it ends. */
+static void add_going(const struct run_group *group, const struct run_counts *counts,
+                      struct str *out)
+{
+    if (group->queue == NULL || counts->running > 0) {
+        add_counts(group, counts, out);
+        return;
+    }
+    str_addf(out, "waits in queue %s", group->queue);
+    add_restarts(counts, out);
+}
+
 /* ---- spread ---- */
 
 static int64_t least_of(const struct run_spread *spread, int64_t *ret_most)
@@ -296,7 +308,7 @@ static void add_phrase(const struct run_group *group, const struct run_style *st
         if (group->spread.is_told)
             add_placed(&group->spread, out);
         else
-            add_counts(group, &counts, out);
+            add_going(group, &counts, out);
         break;
     }
 }

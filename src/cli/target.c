@@ -76,7 +76,8 @@ const struct kind *target_kind(struct cli *cli, const char *word)
     if (nearest != NULL)
         (void)err_hint(&err, "did you mean '%s'?", nearest);
     else
-        (void)err_hint(&err, "see 'muster help %s'", cli->verb ? cli->verb->name : "get");
+        (void)err_hint(&err,
+                       "some are pod, job, jobset, workload, node, statefulset and configmap");
     (void)cli_error(cli, CLI_USAGE, &err);
     return NULL;
 }

@@ -162,7 +162,8 @@ static void on_posts(void *arg, uint32_t events)
 static void on_life(void *arg, const struct run_pod *pod, const struct run_unit *unit)
 {
     struct run *run = arg;
-    if (!run->with_logs || run_feed_log(run->feed, pod->ns, pod->name, unit->name))
+    struct run_log log = {pod->ns, pod->name, unit->name, unit->life};
+    if (!run->with_logs || run_feed_log(run->feed, &log))
         return;
     if (!run->told_of_logs)
         run_show_note(&run->show, "not all logs are shown, there are too many; see 'muster logs'");

@@ -50,16 +50,12 @@ static time_ms changed_at(yyjson_val *object)
 int why_life(struct why *why, const struct kind *kind, yyjson_val *object, yyjson_mut_val *answer)
 {
     const struct why_kind *row = row_of(kind);
-    scoped_str next = {0}, since = {0};
+    scoped_str next = {0};
     why_put(why, answer, "kind", kind->name);
     why_put(why, answer, "namespace", json_str_at(object, "metadata.namespace"));
     why_put(why, answer, "name", json_str_at(object, "metadata.name"));
     int exit_code = row->explain(why, object, answer);
-    time_ms at = changed_at(object);
-    if (at > 0 && yyjson_mut_obj_get(answer, "since") == NULL) {
-        rfc3339_format(at, &since);
-        why_put(why, answer, "since", str_text(&since));
-    }
+    why_since(why, answer, changed_at(object));
     if (json_str_at(object, "metadata.deletionTimestamp") != NULL)
         str_add(&next, "it is gone when nothing holds it any more");
     else
@@ -82,6 +78,15 @@ void why_put(struct why *why, yyjson_mut_val *answer, const char *key, const cha
 {
     if (text != NULL)
         json_mut_put(why->doc, answer, key, yyjson_mut_strcpy(why->doc, text));
+}
+
+void why_since(struct why *why, yyjson_mut_val *answer, time_ms at)
+{
+    scoped_str text = {0};
+    if (at == 0 || yyjson_mut_obj_get(answer, "since") != NULL)
+        return;
+    rfc3339_format(at, &text);
+    why_put(why, answer, "since", str_text(&text));
 }
 
 void why_text(struct why *why, yyjson_mut_val *answer, const struct str *text)
@@ -219,6 +224,18 @@ yyjson_doc *why_list(struct why *why, const struct kind *kind, const char *ns, c
 yyjson_val *why_items(yyjson_doc *list)
 {
     return yyjson_obj_get(yyjson_doc_get_root(list), "items");
+}
+
+yyjson_val *why_controller(yyjson_val *object)
+{
+    size_t i, n;
+    yyjson_val *ref;
+    yyjson_arr_foreach(json_at(object, "metadata.ownerReferences"), i, n, ref)
+    {
+        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")))
+            return ref;
+    }
+    return NULL;
 }
 
 char *why_label(const struct kind *kind, yyjson_val *object)

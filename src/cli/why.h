@@ -50,6 +50,8 @@ void why_help(struct why *why, yyjson_mut_val *answer, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 yyjson_mut_val *why_detail(struct why *why, yyjson_mut_val *answer); /* a new one, empty */
 void why_put(struct why *why, yyjson_mut_val *answer, const char *key, const char *text);
+/* Since when it is so; nothing when it is told already, or `at` is 0. */
+void why_since(struct why *why, yyjson_mut_val *answer, time_ms at);
 void why_print(const struct why *why, yyjson_mut_val *answer, struct str *out); /* as text */
 
 /* "12s", "3m10s": since `at`, until `at`; of times that are not known 0. */
@@ -59,6 +61,8 @@ void why_left(const struct why *why, time_ms at, struct str *out);
 yyjson_val *why_condition(yyjson_val *object, const char *type);
 bool why_is_true(yyjson_val *object, const char *type);
 void why_set_well(struct why *why, yyjson_mut_val *answer, bool is_well);
+/* The reference to whoever makes it anew; NULL: nobody does. */
+yyjson_val *why_controller(yyjson_val *object);
 /* "kind/name", to be freed. */
 char *why_label(const struct kind *kind, yyjson_val *object);
 /* The document behind an address, or NULL: what cannot be had makes an answer shorter, not wrong.

@@ -134,13 +134,38 @@ static bool explain_condition(struct job_case *c)
     return false;
 }
 
+static bool is_suspended(yyjson_val *object)
+{
+    return yyjson_get_bool(json_at(object, "spec.suspend"));
+}
+
+/* Only its JobSet can tell what it waits for: that has the place in the queue, and resumes it. */
+static bool explain_set(struct job_case *c)
+{
+    yyjson_val *owner = why_controller(c->job);
+    const char *name = json_str_at(owner, "name");
+    scoped_str url = {0};
+    if (!str_eq(json_str_at(owner, "kind"), KIND_JOBSET.name) || name == NULL)
+        return false;
+    target_object(&KIND_JOBSET, json_str_at(c->job, "metadata.namespace"), name, &url);
+    scoped_json *doc = why_ask(c->why, str_text(&url));
+    yyjson_val *set = yyjson_doc_get_root(doc);
+    why_say(c->why, c->answer, "%s waits with its jobset/%s", c->label, name);
+    why_put(c->why, c->answer, "reason", "JobSuspended");
+    if (is_suspended(set)) /* else it would tell of its Jobs, and they of it */
+        (void)why_jobset(c->why, set, why_detail(c->why, c->answer));
+    else
+        why_help(c->why, c->answer, "muster why jobset/%s", name);
+    return true;
+}
+
 static bool explain_suspension(struct job_case *c)
 {
     scoped_str age = {0};
     time_ms since = cell_time(condition_of(c->job, "Suspended"), "lastTransitionTime");
-    if (!yyjson_get_bool(json_at(c->job, "spec.suspend")))
+    if (!is_suspended(c->job))
         return false;
-    if (why_queued(c->why, c->job, "job-", c->answer))
+    if (why_queued(c->why, c->job, "job-", c->answer) || explain_set(c))
         return true;
     why_age(c->why, since, &age);
     why_say(c->why, c->answer, "%s is suspended%s%s", c->label, since != 0 ? " since " : "",

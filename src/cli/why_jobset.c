@@ -13,6 +13,7 @@ struct set_case {
     const char *label; /* "jobset/train" */
     yyjson_mut_val *answer;
     int64_t deprecated, synced;
+    int64_t epoch; /* in which it is, or for which it waits; 0: none yet */
     bool is_group;
 };
 
@@ -20,6 +21,35 @@ static yyjson_val *condition_of(yyjson_val *set, const char *type)
 {
     yyjson_val *condition = why_condition(set, type);
     return str_eq(json_str_at(condition, "status"), "True") ? condition : NULL;
+}
+
+static const char *restarting(const struct set_case *c)
+{
+    return condition_of(c->set, "RestartingJobSet") != NULL ? "is restarting, and " : "";
+}
+
+/* Of a group that restarts in place, whatever it does just now. */
+static void add_budget(const struct set_case *c)
+{
+    scoped_str text = {0};
+    if (!c->is_group)
+        return;
+    if (c->epoch > 0)
+        str_addf(&text, "epoch %lld", (long long)c->epoch);
+    else
+        str_add(&text, "no epoch yet");
+    str_addf(&text, ", %lld of %lld restarts used",
+             (long long)json_int_at(c->set, "status.restartsCountTowardsMax", 0),
+             (long long)json_int_at(c->set, "spec.failurePolicy.maxRestarts", 0));
+    why_text(c->why, why_detail(c->why, c->answer), &text);
+}
+
+static void add_restart(const struct set_case *c)
+{
+    const char *message = json_str_at(condition_of(c->set, "RestartingJobSet"), "message");
+    add_budget(c);
+    if (message != NULL)
+        why_put(c->why, why_detail(c->why, c->answer), "text", message);
 }
 
 /* Pods or Jobs of the set. */
@@ -39,6 +69,7 @@ static bool explain_end(struct set_case *c)
     yyjson_val *failed = condition_of(c->set, "Failed");
     if (condition_of(c->set, "Completed") != NULL) {
         why_say(c->why, c->answer, "%s is done", c->label);
+        add_budget(c);
         return true;
     }
     if (failed == NULL)
@@ -46,6 +77,7 @@ static bool explain_end(struct set_case *c)
     why_say(c->why, c->answer, "%s has failed: %s: %s", c->label, json_str_at(failed, "reason"),
             json_str_at(failed, "message"));
     why_put(c->why, c->answer, "reason", json_str_at(failed, "reason"));
+    add_budget(c);
     if (str_eq(json_str_at(failed, "reason"), "ReachedMaxRestarts"))
         why_help(c->why, c->answer, "see why members failed: muster events --for %s", c->label);
     return true;
@@ -55,10 +87,13 @@ static bool explain_suspension(struct set_case *c)
 {
     if (!yyjson_get_bool(json_at(c->set, "spec.suspend")))
         return false;
-    if (why_queued(c->why, c->set, "jobset-", c->answer))
+    if (why_queued(c->why, c->set, "jobset-", c->answer)) {
+        add_budget(c);
         return true;
+    }
     why_say(c->why, c->answer, "%s is suspended", c->label);
     why_put(c->why, c->answer, "reason", "SuspendedJobs");
+    add_budget(c);
     why_help(c->why, c->answer,
              "set spec.suspend to false; if a queue holds it, it does so itself");
     return true;
@@ -112,6 +147,7 @@ static bool explain_barrier(struct set_case *c)
     if (!c->is_group || c->synced > c->deprecated)
         return false;
     int64_t epoch = (c->deprecated > c->synced ? c->deprecated : c->synced) + 1;
+    c->epoch = epoch;
     yyjson_doc *doc = fetch(c, &KIND_POD);
     yyjson_val *pods = yyjson_obj_get(yyjson_doc_get_root(doc), "items");
     int64_t arrived = 0, done = 0;
@@ -123,12 +159,11 @@ static bool explain_barrier(struct set_case *c)
         done += str_eq(json_str_at(pod, "status.phase"), "Succeeded");
     }
     why_say(c->why, c->answer,
-            "%s waits at the barrier of epoch %lld: %lld of %lld members have arrived", c->label,
-            (long long)epoch, (long long)arrived, (long long)(members_of(c->set) - done));
+            "%s %swaits at the barrier of epoch %lld: %lld of %lld members have arrived", c->label,
+            restarting(c), (long long)epoch, (long long)arrived,
+            (long long)(members_of(c->set) - done));
     why_put(c->why, c->answer, "reason", "WaitsForMembers");
-    yyjson_val *why = condition_of(c->set, "RestartingJobSet");
-    if (why != NULL)
-        why_put(c->why, why_detail(c->why, c->answer), "text", json_str_at(why, "message"));
+    add_restart(c);
     name_missing(c, pods, epoch);
     yyjson_doc_free(doc);
     return true;
@@ -141,9 +176,10 @@ static bool explain_order(struct set_case *c)
     yyjson_val *going_on = condition_of(c->set, "StartupPolicyInProgress");
     if (going_on == NULL)
         return false;
-    why_say(c->why, c->answer, "%s starts its replicated jobs in order, and is not through",
-            c->label);
+    why_say(c->why, c->answer, "%s %sstarts its replicated jobs in order, and is not through",
+            c->label, restarting(c));
     why_put(c->why, c->answer, "reason", json_str_at(going_on, "reason"));
+    add_restart(c);
     return true;
 }
 
@@ -161,10 +197,15 @@ static bool explain_progress(struct set_case *c)
     {
         jobs += json_int_at(item, "replicas", 1);
     }
-    bool is_well = jobs > 0 && ready + succeeded == jobs;
-    why_say(c->why, c->answer, "%s is %s: of %lld Jobs %lld are ready, %lld done", c->label,
-            is_well ? "at work" : "not done", (long long)jobs, (long long)ready,
-            (long long)succeeded);
+    bool is_restarting = condition_of(c->set, "RestartingJobSet") != NULL;
+    bool is_well = jobs > 0 && ready + succeeded == jobs && !is_restarting;
+    why_say(c->why, c->answer, "%s is %s: %lld of %lld Job%s %s ready, %lld done", c->label,
+            is_restarting ? "restarting"
+            : is_well     ? "at work"
+                          : "not done",
+            (long long)ready, (long long)jobs, jobs == 1 ? "" : "s",
+            jobs == 1 || ready == 1 ? "is" : "are", (long long)succeeded);
+    add_restart(c);
     json_mut_put(c->why->doc, c->answer, "isWell", yyjson_mut_bool(c->why->doc, is_well));
     return true;
 }
@@ -208,6 +249,7 @@ int why_jobset(struct why *why, yyjson_val *set, yyjson_mut_val *answer)
                          .synced = json_int_at(set, "status.syncedEpoch", 0),
                          .is_group = str_eq(json_str_at(set, "spec.failurePolicy.restartStrategy"),
                                             "InPlaceRestart")};
+    c.epoch = c.synced;
     json_mut_put(why->doc, answer, "isWell",
                  yyjson_mut_bool(why->doc, condition_of(set, "Completed") != NULL));
     if (why_deletion(why, set, label, answer))

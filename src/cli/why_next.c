@@ -12,22 +12,9 @@ static bool is_suspended(yyjson_val *object)
     return yyjson_get_bool(json_at(object, "spec.suspend"));
 }
 
-/* The object that makes it anew, or NULL. */
-static yyjson_val *controller_of(yyjson_val *object)
-{
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(json_at(object, "metadata.ownerReferences"), i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")))
-            return ref;
-    }
-    return NULL;
-}
-
 static void add_owned_end(yyjson_val *object, struct str *out)
 {
-    yyjson_val *owner = controller_of(object);
+    yyjson_val *owner = why_controller(object);
     if (owner != NULL)
         str_addf(out, "nothing more: it is kept for its %s %s", json_str_at(owner, "kind"),
                  json_str_at(owner, "name"));
@@ -39,7 +26,7 @@ static void add_owned_end(yyjson_val *object, struct str *out)
 
 static void next_of_failed_pod(yyjson_val *pod, struct str *out)
 {
-    yyjson_val *owner = controller_of(pod);
+    yyjson_val *owner = why_controller(pod);
     if (owner != NULL)
         str_addf(out, "its %s %s makes another one, unless it has ended",
                  json_str_at(owner, "kind"), json_str_at(owner, "name"));
@@ -87,6 +74,15 @@ static bool add_expiry(struct why *why, yyjson_val *object, const char *conditio
     return true;
 }
 
+static void next_of_suspended_job(yyjson_val *job, struct str *out)
+{
+    yyjson_val *owner = why_controller(job);
+    if (str_eq(json_str_at(owner, "kind"), KIND_JOBSET.name))
+        str_addf(out, "it makes its pods when its JobSet %s starts", json_str_at(owner, "name"));
+    else
+        str_add(out, "it makes its pods when spec.suspend is false");
+}
+
 void next_job(struct why *why, yyjson_val *job, struct str *out)
 {
     int64_t active = json_int_at(job, "status.active", 0);
@@ -97,7 +93,7 @@ void next_job(struct why *why, yyjson_val *job, struct str *out)
         if (!add_expiry(why, job, end, out))
             add_owned_end(job, out);
     } else if (is_suspended(job)) {
-        str_add(out, "it makes its pods when spec.suspend is false");
+        next_of_suspended_job(job, out);
     } else if (active > 0 && json_int_at(job, "status.ready", 0) == active) {
         str_addf(out, "it is done when %lld more of its pods have succeeded",
                  (long long)(left > 0 ? left : 0));

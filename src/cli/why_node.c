@@ -5,6 +5,8 @@
 #include "model/cell.h"
 #include <string.h>
 
+#define TAINT_CORDONED "node.kubernetes.io/unschedulable"
+
 static bool has_ended(yyjson_val *pod)
 {
     const char *phase = json_str_at(pod, "status.phase");
@@ -38,6 +40,12 @@ static bool is_cordoned(yyjson_val *node)
     return yyjson_get_bool(json_at(node, "spec.unschedulable"));
 }
 
+/* No condition tells of it: its conditions are those from before. */
+static time_ms cordoned_at(yyjson_val *node)
+{
+    return cell_time(json_find(json_at(node, "spec.taints"), "key", TAINT_CORDONED), "timeAdded");
+}
+
 int why_node(struct why *why, yyjson_val *node, yyjson_mut_val *answer)
 {
     scoped_free char *label = why_label(&KIND_NODE, node);
@@ -57,6 +65,7 @@ int why_node(struct why *why, yyjson_val *node, yyjson_mut_val *answer)
         why_say(why, answer, "%s is ready, but cordoned, and %s", label,
                 load.pods == 0 ? "empty" : "still has pods");
         why_put(why, answer, "reason", "Cordoned");
+        why_since(why, answer, cordoned_at(node));
     } else {
         why_say(why, answer, "%s is ready and takes pods", label);
     }

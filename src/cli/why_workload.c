@@ -42,17 +42,22 @@ static const char *phrase(const char *state)
 
 static void say_first(struct queue_case *c)
 {
-    const char *state = text_at(c->view, "state");
+    const char *state = text_at(c->view, "state"), *message = text_at(c->view, "message");
     int64_t position = json_int_at(c->view, "position", 0);
     int64_t pending = json_int_at(c->view, "pending", 0);
     scoped_str text = {0};
     const char *words = phrase(state);
-    str_addf(&text, "%s %s%s", c->label, words ? "" : "is ", words ? words : state);
+    /* "admitted; waits for its pods to be ready" */
+    bool goes_on = words == NULL && str_starts(message, state);
+    str_addf(&text, "%s %s%s", c->label, words ? "" : "is ",
+             words     ? words
+             : goes_on ? message
+                       : state);
     if (position > 0)
         str_addf(&text, ", number %lld of %lld in %s", (long long)position, (long long)pending,
                  text_at(c->view, "clusterQueue"));
-    if (!str_eq(state, text_at(c->view, "message")))
-        str_addf(&text, ": %s", text_at(c->view, "message"));
+    if (!goes_on && !str_eq(state, message))
+        str_addf(&text, ": %s", message);
     why_text(c->why, c->answer, &text);
     why_put(c->why, c->answer, "reason", state);
     const char *hint = text_at(c->view, "hint");

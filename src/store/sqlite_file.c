@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "os/filelock.h"
 #include "store/sqlite_internal.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 /* The file below the durable disk: who may use it, what it must look like, and what its errors mean
  * to a person.
  *
- * 1. One instance at a time: flock() on "<file>.lock", which holds the owner's pid. SQLite's own
+ * 1. One instance at a time: a lock on "<file>.lock", which holds the owner's pid. SQLite's own
  *    exclusive mode would keep out `sqlite3 file .backup` as well, which must go on working.
  * 2. A file that is refused stays as it is: everything is checked before the first write, and until
  *    then closing does not move the log of an earlier instance into it.
@@ -145,11 +145,9 @@ int sqlite_file_error(const struct sqlite_file *file, int rc, struct err *err)
 
 /* ---- the lock ---- */
 
-static int locked_by_other(const struct sqlite_file *file, int fd, struct err *err)
+/* `pid` 0: it did not say who it is. */
+static int locked_by_other(const struct sqlite_file *file, long pid, struct err *err)
 {
-    char text[32] = "";
-    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-    long pid = n > 0 ? strtol(text, NULL, 10) : 0;
     if (pid > 0) {
         err_set(err, -EBUSY, "'%s' is in use by another instance, process %ld", file->path, pid);
         return err_hint(err, "stop that process (%ld), or give this one a store of its own", pid);
@@ -170,10 +168,12 @@ int sqlite_file_lock(struct sqlite_file *file, struct err *err)
         return err_hint(err, "make %s and the files in it writable for user id %u", file->folder,
                         (unsigned)geteuid());
     }
-    int r = 0;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        r = errno == EWOULDBLOCK ? locked_by_other(file, fd, err)
-                                 : err_set(err, -errno, "lock '%s'", name);
+    long holder = 0;
+    int r = filelock_take(fd, LOCK_EX, &holder);
+    if (r < 0)
+        r = err_set(err, r, "lock '%s'", name);
+    else if (r == 0)
+        r = locked_by_other(file, holder, err);
     if (r < 0) {
         close(fd);
         return r;

@@ -24,10 +24,11 @@ FILE = SOURCE / "examples" / "whole.yaml"
 FOLDER = SOURCE / "examples" / "whole"  # a scenario and the server's configuration
 CONFIG = FOLDER / "configuration.yaml"
 VPODS = "/apis/muster.dev/v1alpha1/namespaces/default/vpods"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CONFIGMAP = "/api/v1/namespaces/default/configmaps/training"
 QUEUE = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/machine"
 LONG_S = 4 * LIMIT_S  # for what takes many starts of Python on a busy machine
-ASKED = ("jobset/red", "jobset/blue", "job/red-worker-0", "workload/jobset-red",
+ASKED = ("jobset/red", "jobset/blue", "job/red-worker-0", "job/blue-worker-0", "workload/jobset-red",
          "workload/jobset-blue", "localqueue/gangs", "clusterqueue/machine", "resourceflavor/shares",
          "node/a", "node/b", "statefulset/sources", "pod/sources-0", "vpod/orders", "vpod/clicks",
          "configmap/training", "nodeconfig/default", "namespace/default")
@@ -146,8 +147,11 @@ def before_it_is_admitted_a_gang_waits_whole(w):
                            for one in w.get(WORKLOADS)["items"]), "blue is looked at")
     equal(w.member(0, "blue"), None, "pods of blue")
     wait_until(lambda: len(w.get(VPODS)["items"]) == 2, "all of the file is there")
+    wait_until(lambda: any(one["metadata"]["name"] == "blue-worker-0" for one in w.get(JOBS)["items"]),
+               "the Job of blue is made")
     w.let_go()
     check_all(w, "starting", jobset_blue="waits in queue gangs.*next: it starts when its Workload",
+              job_blue_worker_0="waits with its jobset/blue.*next: it makes its pods when its JobSet blue",
               clusterqueue_machine="1 admitted, 1 waits", localqueue_gangs="1 admitted, 1 waits",
               workload_jobset_blue="next: it is let in, whole")
 
@@ -258,6 +262,8 @@ def and_with_one_command(w):
                  line.endswith("as without any death") and "NOT" not in line]
         equal(len(right), 1, f"results of {gang}")
     text = "\n".join(line for line in out if " step " not in line)
+    matches(text, r"^jobset/blue: waits in queue gangs$")
+    matches(text, r"^jobset/red: 8/8 ready in ")
     matches(text, r"^2 succeeded, 0 failed, 3 stopped; all ready after .*; 1 restart; took ")
 
 

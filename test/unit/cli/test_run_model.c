@@ -284,6 +284,63 @@ static void test_a_server_that_tells_no_lifecycle(void **state)
     }
 }
 
+/* Whoever another container waits to end is none of those that get ready, and is told of when it
+ * fails. */
+static void test_what_is_for_the_start_does_not_count(void **state)
+{
+#define FOLDER_SPEC                                                                                \
+    ",'spec':{'containers':[{'name':'c','dependsOn':[{'name':'f','condition':'completed'},"        \
+    "{'name':'g','condition':'ready'}]},{'name':'f'},{'name':'g'}]}"
+#define FOLDER(f, c)                                                                               \
+    "{" META("a", "u1", "") FOLDER_SPEC ",'status':{'phase':'Running','containerStatuses':["       \
+                                        "{'name':'f','state':{" f                                  \
+                                        "}}," STATE("c", c, "") "," STATE("g", "ready", "") "]}}"
+    (void)state;
+    struct run_model model;
+    run_model_init(&model, 0);
+    add(&model, &KIND_POD, "{" META("a", "u1", "") FOLDER_SPEC "}");
+    const struct run_group *group = model.groups.items[0];
+    assert_counts(group, "2: 2w");
+    event(&model, &KIND_POD, "MODIFIED", FOLDER("'running':{}", "blocked"), 1);
+    assert_counts(group, "2: 1b 1r");
+    struct run_counts counts;
+    run_group_count(group, &counts);
+    assert_int_equal(counts.running, 1);
+    event(&model, &KIND_POD, "MODIFIED", FOLDER("'terminated':{'exitCode':1}", "blocked"), 2);
+    assert_counts(group, "2: 1b 1r 1f");
+    event(&model, &KIND_POD, "MODIFIED", FOLDER("'terminated':{'exitCode':0}", "ready"), 3);
+    assert_counts(group, "2: 2r");
+    assert_true(run_group_is_ready(group));
+    run_model_done(&model);
+}
+
+static void test_what_a_queue_holds(void **state)
+{
+#define QUEUED(name, spec)                                                                         \
+    "{" META(name, name, ",'labels':{'kueue.x-k8s.io/queue-name':'q'}") ",'spec':{" spec "}}"
+    static const struct {
+        const struct kind *kind;
+        const char *held, *let_in;
+    } ROWS[] = {
+        {&KIND_JOB, QUEUED("x", "'suspend':true"), QUEUED("x", "'suspend':false")},
+        {&KIND_JOBSET, QUEUED("x", "'suspend':true"), QUEUED("x", "'suspend':false")},
+        {&KIND_POD, QUEUED("x", "'schedulingGates':[{'name':'kueue.x-k8s.io/admission'}]"),
+         QUEUED("x", "'schedulingGates':[]")},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        struct run_model model;
+        run_model_init(&model, 0);
+        add(&model, ROWS[i].kind, ROWS[i].held);
+        assert_string_equal(model.groups.items[0]->queue, "q");
+        event(&model, ROWS[i].kind, "MODIFIED", ROWS[i].let_in, 1);
+        assert_null(model.groups.items[0]->queue);
+        event(&model, ROWS[i].kind, "MODIFIED", ROWS[i].held, 2); /* evicted */
+        assert_string_equal(model.groups.items[0]->queue, "q");
+        run_model_done(&model);
+    }
+}
+
 /* Its pods by their label, its restarts as those of the group, its end by its conditions. */
 static void test_a_set_of_jobs(void **state)
 {
@@ -398,6 +455,44 @@ static void test_a_verdict_that_is_before_its_pods(void **state)
     run_model_done(&model);
 }
 
+static bool goes_on(const struct run_model *model, char *pod, char *life)
+{
+    return run_model_log_goes_on(model, &(struct run_log){"default", pod, "c", life});
+}
+
+/* The end of a run waits for all logs but those that go on. */
+static void test_which_logs_go_on(void **state)
+{
+#define POOL "{" META("s", "s1", "") ",'spec':{'replicas':1,'template':{'spec':{" ONE_IN "}}}}"
+#define ONE_IN "'containers':[{'name':'c'}]"
+#define LIVES(name, owner, life, state)                                                            \
+    "{" META(name, name, ",'ownerReferences':[{'uid':'" owner "'}]") ONE                           \
+        ",'status':{'containerStatuses':[{'name':'c','containerID':'" life "','state':{'" state    \
+        "':{}},'lastState':{'terminated':{'containerID':'c/1'}}}]}}"
+    (void)state;
+    struct run_model model;
+    run_model_init(&model, 0);
+    add(&model, &KIND_JOB, JOB(""));
+    add(&model, &KIND_STATEFULSET, POOL);
+    event(&model, &KIND_POD, "ADDED", LIVES("j-0", "j1", "c/1", "running"), 1);
+    event(&model, &KIND_POD, "ADDED", LIVES("s-0", "s1", "c/1", "running"), 1);
+    assert_true(goes_on(&model, "j-0", "c/1"));
+    assert_true(goes_on(&model, "s-0", "c/1"));
+    assert_false(goes_on(&model, "x-0", "c/1")); /* gone, for all we know */
+    event(&model, &KIND_POD, "MODIFIED", LIVES("s-0", "s1", "c/1", "waiting"), 2);
+    assert_false(goes_on(&model, "s-0", "c/1"));
+    event(&model, &KIND_POD, "MODIFIED", LIVES("s-0", "s1", "c/2", "running"), 3);
+    assert_false(goes_on(&model, "s-0", "c/1")); /* that was the life before */
+    assert_true(goes_on(&model, "s-0", "c/2"));
+    event(&model, &KIND_JOB, "MODIFIED",
+          JOB(",'status':{'conditions':[{'type':'Complete','status':'True'}]}"), 4);
+    assert_false(goes_on(&model, "j-0", "c/1")); /* whatever was told of its pods */
+    assert_true(goes_on(&model, "s-0", "c/2"));
+    event(&model, &KIND_STATEFULSET, "DELETED", POOL, 5);
+    assert_false(goes_on(&model, "s-0", "c/2"));
+    run_model_done(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,9 +502,12 @@ int main(void)
         cmocka_unit_test(test_a_job_that_is_complete),
         cmocka_unit_test(test_what_a_list_does_not_have_is_gone),
         cmocka_unit_test(test_a_server_that_tells_no_lifecycle),
+        cmocka_unit_test(test_what_is_for_the_start_does_not_count),
+        cmocka_unit_test(test_what_a_queue_holds),
         cmocka_unit_test(test_a_set_of_jobs),
         cmocka_unit_test(test_a_vpod_is_placed),
         cmocka_unit_test(test_a_verdict_that_is_before_its_pods),
+        cmocka_unit_test(test_which_logs_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

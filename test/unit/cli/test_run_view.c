@@ -12,7 +12,7 @@ struct numbers {
     size_t at_once; /* 0: all */
     enum run_outcome outcome;
     time_ms ready_at, ended_at;
-    const char *end_why;
+    const char *end_why, *queue;
 };
 
 static struct run_group *group_of(const struct kind *kind, const char *name,
@@ -28,6 +28,7 @@ static struct run_group *group_of(const struct kind *kind, const char *name,
                                 .outcome = n->outcome,
                                 .ready_at = n->ready_at,
                                 .ended_at = n->ended_at,
+                                .queue = mem_strdup(n->queue),
                                 .why = mem_strdup(n->end_why)};
     for (size_t state = 0; state < RUN_STATE_COUNT; state++) {
         for (size_t i = 0; i < n->by_state[state]; i++) {
@@ -60,6 +61,12 @@ static const struct numbers CRASHED = {
     .ready_at = -1};
 static const struct numbers BATCH = {
     .by_state = {[RUN_DONE] = 37, [RUN_READY] = 4, [RUN_WAITING] = 59}, .at_once = 4};
+static const struct numbers QUEUED = {
+    .by_state = {[RUN_WAITING] = 8}, .queue = "gangs", .ready_at = -1};
+static const struct numbers EVICTED = {
+    .by_state = {[RUN_WAITING] = 8}, .queue = "gangs", .restarts = 2, .ready_at = 4200};
+static const struct numbers EVICTING = {
+    .by_state = {[RUN_READY] = 1, [RUN_WAITING] = 7}, .queue = "gangs", .ready_at = 4200};
 static const struct numbers WON = {
     .by_state = {[RUN_DONE] = 1}, .outcome = RUN_SUCCEEDED, .ended_at = 2345};
 static const struct numbers LOST = {.by_state = {[RUN_FAILED] = 1},
@@ -80,6 +87,10 @@ static const struct row {
      .want = "job/x: 3/7 ready, 2 pending (2 of 2 are starting), 1 waiting, 1 failed (app ended "
              "with exit code 3), 7 restarts"},
     {&BATCH, 0, .want = "job/x: 37/100 done, 4 ready, 59 waiting"},
+    {&QUEUED, 0, .want = "job/x: waits in queue gangs"},
+    {&EVICTED, 0, .want = "job/x: waits in queue gangs, 2 restarts"},
+    {&EVICTING, 0, .want = "job/x: 1/8 ready, 7 waiting"},
+    {&QUEUED, 0, .stopping = true, .want = "job/x: stopped"},
     {&WON, 0, .want = "job/x: succeeded in 1.3 s"},
     {&LOST, 0, .want = "job/x: failed after 2.0 s: app ended with exit code 3"},
     {&HALF, 0, .stopping = true, .want = "job/x: stopping, 14 of 60 still run"},
@@ -100,6 +111,7 @@ static const struct row {
          "ready, 2 starting, 46 blocked (\033[0m…"},
     {&CRASHED, 60, .want = "- job/x  ####....xx  3/7 ready, 2 pending (2 of 2 are star>"},
     {&BATCH, 60, .want = "+ job/x  37/100 done, 4 ready, 59 waiting"},
+    {&QUEUED, 60, .utf8 = true, .want = "• job/x  ░░░░░░░░░░  waits in queue gangs"},
     {&READY, 60, .utf8 = true, .want = "✔ job/x  60/60 ready in 3.2 s"},
     {&WON, 60, .utf8 = true, .color = true, .want = "\033[32m✔\033[0m job/x  succeeded in 1.3 s"},
     {&LOST, 60, .utf8 = true, .want = "✘ job/x  failed after 2.0 s: app ended with exit code 3"},

@@ -507,6 +507,19 @@ static const struct scene WORDS[] = {
      1,
      "",
      "Error from server (NotFound): gone\n"},
+    {"a kind with a slip in it",
+     {"why", "podz/a"},
+     {{0}},
+     2,
+     "",
+     "error: unknown kind 'podz'\nhint: did you mean 'pods'?\n"},
+    {"a kind like no other",
+     {"why", "foo/bar"},
+     {{0}},
+     2,
+     "",
+     "error: unknown kind 'foo'\n"
+     "hint: some are pod, job, jobset, workload, node, statefulset and configmap\n"},
     {"all of them", {"why", "pods"}, {{0}}, 2, "", NULL},
     {"two of them", {"why", "pod/a", "pod/b"}, {{0}}, 2, "", NULL},
     {"a timeline",
@@ -553,7 +566,21 @@ static const struct scene WORDS[] = {
                                         "\"name\":\"w\",\"replicas\":2,\"template\":{\"spec\":{"   \
                                         "\"completions\":2}}}]" spec "},\"status\":{" status "}}"  \
     }
-#define GROUP ",\"failurePolicy\":{\"restartStrategy\":\"InPlaceRestart\"}"
+#define GROUP ",\"failurePolicy\":{\"restartStrategy\":\"InPlaceRestart\",\"maxRestarts\":3}"
+#define OF_THE_SET                                                                                 \
+    {                                                                                              \
+        "GET", JOBS "/j", NULL, 200,                                                               \
+            "{\"kind\":\"Job\"," META(                                                             \
+                "j", ",\"ownerReferences\":[{\"kind\":\"JobSet\",\"name\":\"s\",\"controller\":"   \
+                     "true}]") ",\"spec\":{\"suspend\":true}}"                                     \
+    }
+#define SUSPENDED(labels)                                                                          \
+    {                                                                                              \
+        "GET", SETS "/s", NULL, 200,                                                               \
+            "{\"kind\":\"JobSet\"," META("s", ",\"labels\":{" labels                               \
+                                              "}") ",\"spec\":{\"suspend\":true}}"                 \
+    }
+#define WORKLOADS "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 #define MEMBER(name, epoch, phase)                                                                   \
     "{\"kind\":\"Pod\"," META(                                                                       \
         name,                                                                                        \
@@ -569,6 +596,8 @@ static const struct scene WORDS[] = {
                                                                                            "x",      \
                                                                                            "03:"     \
                                                                                            "53") "]}}"
+
+#define IN_EPOCH_2 "\"deprecatedEpoch\":1,\"syncedEpoch\":2,\"restartsCountTowardsMax\":1,"
 
 static const struct scene SETS_SCENES[] = {
     {"a set that is done",
@@ -597,14 +626,15 @@ static const struct scene SETS_SCENES[] = {
      ""},
     {"members that have not arrived",
      {"why", "jobset/s"},
-     {SET(GROUP, "\"deprecatedEpoch\":1,\"syncedEpoch\":1," CONDS(
+     {SET(GROUP, "\"deprecatedEpoch\":1,\"syncedEpoch\":1,\"restartsCountTowardsMax\":1," CONDS(
                      COND("RestartingJobSet", "True", ",\"message\":\"restart 1 of 3\""))),
       {"GET", PODS OF_SET, NULL, 200,
        LIST(MEMBER("p", "2", "Running") "," MEMBER("q", "1", "Running") "," MEMBER(
            "r", "2", "Running") "," MEMBER("t", "1", "Succeeded"))},
       {"GET", CONFIGS, NULL, 200, LIST("")}},
      0,
-     "jobset/s waits at the barrier of epoch 2: 2 of 3 members have arrived\n"
+     "jobset/s is restarting, and waits at the barrier of epoch 2: 2 of 3 members have arrived\n"
+     "  epoch 2, 1 of 3 restarts used\n"
      "  restart 1 of 3\n"
      "  pod/q is not ready: x is starting since 12s\n"
      "    x is starting since 12s\n"
@@ -618,8 +648,81 @@ static const struct scene SETS_SCENES[] = {
       {"GET", JOBS OF_SET, NULL, 200,
        LIST("{" META("a", "") ",\"status\":{\"active\":1,\"ready\":1}}")}},
      0,
-     "jobset/s is not done: of 2 Jobs 1 are ready, 0 done\n"
+     "jobset/s is not done: 1 of 2 Jobs is ready, 0 done\n"
      "next: it is at work when all its members are ready\n",
+     ""},
+    {"a group that is back, and not yet ready",
+     {"why", "jobset/s"},
+     {SET(GROUP, IN_EPOCH_2 "\"replicatedJobsStatus\":[{\"name\":\"w\",\"ready\":0}]," CONDS(
+                     COND("RestartingJobSet", "True", ",\"message\":\"restart 1 of 3\""))),
+      {"GET", JOBS OF_SET, NULL, 200, LIST("")}},
+     0,
+     "jobset/s is restarting: 0 of 2 Jobs are ready, 0 done\n"
+     "  epoch 2, 1 of 3 restarts used\n"
+     "  restart 1 of 3\n"
+     "since 60s; next: it is at work when all its members are ready\n",
+     ""},
+    {"a group at work",
+     {"why", "jobset/s"},
+     {SET(GROUP, IN_EPOCH_2 "\"replicatedJobsStatus\":[{\"name\":\"w\",\"ready\":1,"
+                            "\"succeeded\":1}]"),
+      {"GET", JOBS OF_SET, NULL, 200, LIST("")}},
+     0,
+     "jobset/s is at work: 1 of 2 Jobs is ready, 1 done\n"
+     "  epoch 2, 1 of 3 restarts used\n"
+     "next: it is done when all its Jobs are\n",
+     ""},
+    {"a group that is done",
+     {"why", "jobset/s"},
+     {SET(GROUP, IN_EPOCH_2 CONDS(COND("Completed", "True", "")))},
+     0,
+     "jobset/s is done\n"
+     "  epoch 2, 1 of 3 restarts used\n"
+     "since 60s; next: nothing more: it is kept until somebody deletes it\n",
+     ""},
+    {"a group that has not begun",
+     {"why", "jobset/s"},
+     {SET(GROUP ",\"suspend\":true", "")},
+     0,
+     "jobset/s is suspended\n"
+     "  no epoch yet, 0 of 3 restarts used\n"
+     "  help: set spec.suspend to false; if a queue holds it, it does so itself\n"
+     "next: it starts when spec.suspend is false\n",
+     ""},
+};
+
+static const struct scene JOB_OF_SET[] = {
+    {"a Job whose JobSet waits in a queue",
+     {"why", "job/j"},
+     {OF_THE_SET,
+      SUSPENDED("\"kueue.x-k8s.io/queue-name\":\"q\""),
+      {"GET", WORKLOADS "/jobset-s", NULL, 200,
+       "{" META("jobset-s", "") ",\"spec\":{},\"status\":{}}"},
+      {"GET", WORKLOADS "/jobset-s/explain", NULL, 200,
+       "{\"state\":\"no quota\",\"message\":\"too much\",\"position\":1,\"pending\":1,"
+       "\"clusterQueue\":\"c\"}"}},
+     0,
+     "job/j waits with its jobset/s\n"
+     "  jobset/s waits in queue q\n"
+     "    workload/jobset-s waits for quota, number 1 of 1 in c: too much\n"
+     "next: it makes its pods when its JobSet s starts\n",
+     ""},
+    {"a Job whose JobSet somebody has suspended",
+     {"why", "job/j"},
+     {OF_THE_SET, SUSPENDED("")},
+     0,
+     "job/j waits with its jobset/s\n"
+     "  jobset/s is suspended\n"
+     "    help: set spec.suspend to false; if a queue holds it, it does so itself\n"
+     "next: it makes its pods when its JobSet s starts\n",
+     ""},
+    {"a Job whose JobSet is just being resumed",
+     {"why", "job/j"},
+     {OF_THE_SET, SET("", "")},
+     0,
+     "job/j waits with its jobset/s\n"
+     "  help: muster why jobset/s\n"
+     "next: it makes its pods when its JobSet s starts\n",
      ""},
 };
 
@@ -659,11 +762,24 @@ static const struct scene AROUND[] = {
      {"why", "node/n1"},
      {ASK_FOR("/api/v1/nodes/n1",
               OBJECT("Node", "n1",
-                     ",\"spec\":{\"unschedulable\":true},\"status\":{" READY("True") "}")),
+                     ",\"spec\":{\"unschedulable\":true,\"taints\":[{\"key\":"
+                     "\"node.kubernetes.io/unschedulable\",\"effect\":\"NoSchedule\","
+                     "\"timeAdded\":\"2026-01-02T03:03:58Z\"}]},\"status\":{" READY("True") "}")),
       ASK_FOR(NEIGHBOURS, LIST(""))},
      0,
      "node/n1 is ready, but cordoned, and empty\n"
      "  0 pods are on it, 0 ready\n"
+     "since 7s; next: it takes pods again after: muster uncordon n1\n",
+     ""},
+    {"a node that was cordoned a moment ago",
+     {"why", "node/n1"},
+     {ASK_FOR("/api/v1/nodes/n1",
+              OBJECT("Node", "n1",
+                     ",\"spec\":{\"unschedulable\":true},\"status\":{" READY("True") "}")),
+      ASK_FOR(NEIGHBOURS, TWO_PODS)},
+     0,
+     "node/n1 is ready, but cordoned, and still has pods\n"
+     "  1 pod is on it, 1 ready\n"
      "since 60s; next: it takes pods again after: muster uncordon n1\n",
      ""},
     {"a node that is silent",
@@ -709,6 +825,23 @@ static const struct scene AROUND[] = {
      "  quota is that of clusterqueue/c\n"
      "    help: muster queue c\n"
      "since 60s; next: it lets gangs in when what is missing is there\n",
+     ""},
+    {"a workload that is admitted, and more",
+     {"why", "workload/w"},
+     {ASK_FOR(WORKLOADS "/w", OBJECT("Workload", "w", "")),
+      ASK_FOR(WORKLOADS "/w/explain",
+              "{\"state\":\"admitted\",\"message\":\"admitted; waits for its pods to be ready\"}")},
+     0,
+     "workload/w is admitted; waits for its pods to be ready\n"
+     "since 60m; next: it is let in, whole, when it is its turn and there is quota for all of it\n",
+     ""},
+    {"a workload of which there is no more to say",
+     {"why", "workload/w"},
+     {ASK_FOR(WORKLOADS "/w", OBJECT("Workload", "w", "")),
+      ASK_FOR(WORKLOADS "/w/explain", "{\"state\":\"admitted\",\"message\":\"admitted\"}")},
+     0,
+     "workload/w is admitted\n"
+     "since 60m; next: it is let in, whole, when it is its turn and there is quota for all of it\n",
      ""},
     {"a flavor",
      {"why", "resourceflavor/f"},
@@ -791,6 +924,7 @@ TEST(test_throttle, THROTTLE)
 TEST(test_ends, ENDS)
 TEST(test_jobs, JOBS_SCENES)
 TEST(test_jobsets, SETS_SCENES)
+TEST(test_jobs_of_sets, JOB_OF_SET)
 TEST(test_words, WORDS)
 TEST(test_around, AROUND)
 
@@ -799,8 +933,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_containers), cmocka_unit_test(test_throttle),
         cmocka_unit_test(test_ends),       cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_jobsets),    cmocka_unit_test(test_words),
-        cmocka_unit_test(test_around),
+        cmocka_unit_test(test_jobsets),    cmocka_unit_test(test_jobs_of_sets),
+        cmocka_unit_test(test_words),      cmocka_unit_test(test_around),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "store/sqlite.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,6 +13,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -285,6 +288,71 @@ static void test_second_instance(void **state)
     assert_has(err.text, expected);
     shut(fix);
     must_open(fix);
+}
+
+/* Somebody has the lock of the store, in the name of a process that has ended and was not waited
+ * for. Each look at that name is told. */
+struct dead {
+    int fd, looks;
+    pid_t pid;
+};
+
+static void die_with_lock(struct fixture *fix, struct dead *dead)
+{
+    scoped_free char *path = kit_path(fix->folder, "store.db.lock");
+    dead->pid = fork();
+    if (dead->pid == 0)
+        _exit(0);
+    assert_true(dead->pid > 0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)dead->pid, &info, WEXITED | WNOWAIT), 0);
+    dead->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    assert_true(dead->fd >= 0);
+    assert_int_equal(flock(dead->fd, LOCK_EX | LOCK_NB), 0);
+    assert_true(dprintf(dead->fd, "%ld\n", (long)dead->pid) > 0);
+    dead->looks = inotify_init1(IN_CLOEXEC);
+    assert_true(inotify_add_watch(dead->looks, path, IN_ACCESS) >= 0);
+}
+
+static void bury(struct dead *dead)
+{
+    assert_int_equal(waitpid(dead->pid, NULL, 0), dead->pid);
+    close(dead->looks);
+}
+
+static void *let_go_when_seen(void *arg)
+{
+    struct dead *dead = arg;
+    char event[4096];
+    ssize_t n = read(dead->looks, event, sizeof(event));
+    close(dead->fd);
+    return n > 0 ? dead : NULL;
+}
+
+static void test_who_dies_is_waited_for(void **state)
+{
+    struct fixture *fix = *state;
+    struct dead dead;
+    pthread_t thread;
+    void *seen = NULL;
+    die_with_lock(fix, &dead);
+    assert_int_equal(pthread_create(&thread, NULL, let_go_when_seen, &dead), 0);
+    must_open(fix);
+    assert_int_equal(pthread_join(thread, &seen), 0);
+    assert_non_null(seen);
+    bury(&dead);
+}
+
+static void test_who_dies_is_not_waited_for_without_end(void **state)
+{
+    struct fixture *fix = *state;
+    struct dead dead;
+    die_with_lock(fix, &dead);
+    assert_int_equal(try_open(fix), -EBUSY);
+    assert_has(fix->err.text, "in use by another instance");
+    assert_null(strstr(fix->err.text, "process")); /* it is none that could be stopped */
+    close(dead.fd);
+    bury(&dead);
 }
 
 static void refused(struct fixture *fix, int code, const char *text, const char *hint)
@@ -624,6 +692,8 @@ int main(void)
         TEST(test_close_finishes_what_is_under_way),
         TEST(test_log_is_moved_into_the_file),
         TEST(test_second_instance),
+        TEST(test_who_dies_is_waited_for),
+        TEST(test_who_dies_is_not_waited_for_without_end),
         TEST(test_refused_files),
         TEST(test_not_a_database),
         TEST(test_damaged_page),
