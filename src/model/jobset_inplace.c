@@ -2,8 +2,8 @@
 /* What the manifest of a JobSet must look like for its members to be restarted in place.
  *
  * Each Job must bear any number of failures (backoffLimit), must not have two pods for one member
- * (podReplacementPolicy), and must say how many members it has (completions, parallelism), for the
- * barrier counts them.
+ * (podReplacementPolicy), must know its members by an index (completionMode), and must say how many
+ * it has (completions, parallelism), for the barrier counts them.
  *
  * Somebody must hold each worker back until all members have arrived. That is the node itself,
  * where no agent is written down; the agent as the worker's parent, which is an ordinary container
@@ -45,6 +45,17 @@ static void check_replacement(struct check *c, yyjson_mut_val *job)
     else
         return;
     check_hint(c, "write podReplacementPolicy: Failed, so that a member has never two pods");
+}
+
+/* Unset means Indexed in a JobSet, and what is no mode at all is refused by the table. */
+static void check_mode(struct check *c, yyjson_mut_val *job)
+{
+    yyjson_mut_val *mode = yyjson_mut_obj_get(job, "completionMode");
+    if (!str_eq(yyjson_mut_get_str(mode), "NonIndexed"))
+        return;
+    check_invalid(c, "completionMode", mode, "must be Indexed for restartStrategy InPlaceRestart");
+    check_hint(c, "write completionMode: Indexed, or leave it out: the barrier knows members by "
+                  "their index");
 }
 
 static void check_count(struct check *c, yyjson_mut_val *job)
@@ -308,6 +319,7 @@ static void check_job(struct check *c, yyjson_mut_val *replicated)
     size_t spec = check_enter(c, "spec");
     check_backoff(c, job);
     check_replacement(c, job);
+    check_mode(c, job);
     check_count(c, job);
     check_pods(c, job);
     check_leave(c, spec);

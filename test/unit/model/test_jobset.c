@@ -377,7 +377,13 @@ static const struct row IN_PLACE_ROWS[] = {
      AT "completions: Required value: when completion mode is Indexed"},
     {"38 no completions, no index",
      IN_PLACE_JOB(BEARS "'completionMode':'NonIndexed','parallelism':1,"),
+     AT "completionMode: Invalid value: \"NonIndexed\": must be Indexed for restartStrategy "
+     "InPlaceRestart\n"
      AT "completions: Required value: must be set for restartStrategy InPlaceRestart"},
+    {"members without an index", IN_PLACE_JOB(BEARS "'completionMode':'NonIndexed'," ROUND),
+     AT "completionMode: Invalid value: \"NonIndexed\": must be Indexed for restartStrategy "
+     "InPlaceRestart"},
+    {"members with an index", IN_PLACE_JOB(BEARS "'completionMode':'Indexed'," ROUND), NULL},
     {"38 neither", IN_PLACE_JOB(BEARS),
      AT "completions: Required value: must be set for restartStrategy InPlaceRestart\n"
      AT "parallelism: Required value: must be set for restartStrategy InPlaceRestart"},
