@@ -3,7 +3,8 @@
  *
  * Each Job must bear any number of failures (backoffLimit), must not have two pods for one member
  * (podReplacementPolicy), must know its members by an index (completionMode), and must say how many
- * it has (completions, parallelism), for the barrier counts them.
+ * it has (completions, parallelism), for the barrier counts them. Whoever fails gets another pod:
+ * an index that its Job gives up (backoffLimitPerIndex, FailIndex) would be waited for for ever.
  *
  * Somebody must hold each worker back until all members have arrived. That is the node itself,
  * where no agent is written down; the agent as the worker's parent, which is an ordinary container
@@ -81,6 +82,34 @@ static void check_count(struct check *c, yyjson_mut_val *job)
     check_invalid(c, "completions", completions,
                   "must be equal to parallelism for restartStrategy InPlaceRestart");
     check_hint(c, HINT);
+}
+
+static void check_giving_up(struct check *c, yyjson_mut_val *job)
+{
+    if (rules_has(job, "backoffLimitPerIndex")) {
+        check_forbidden(c, "backoffLimitPerIndex",
+                        "may not be given with restartStrategy InPlaceRestart");
+        check_hint(c, "take it away, and maxFailedIndexes with it: the barrier would wait for an "
+                      "index that was given up; failurePolicy.maxRestarts is the limit");
+    }
+    size_t policy = check_enter(c, "podFailurePolicy");
+    size_t list = check_enter(c, "rules");
+    size_t i, n;
+    yyjson_mut_val *rule;
+    yyjson_mut_arr_foreach(json_mut_at(job, "podFailurePolicy.rules"), i, n, rule)
+    {
+        yyjson_mut_val *action = yyjson_mut_obj_get(rule, "action");
+        if (!str_eq(yyjson_mut_get_str(action), "FailIndex"))
+            continue;
+        size_t mark = check_enter_item(c, i, rule);
+        check_invalid(c, "action", action,
+                      "must not be FailIndex with restartStrategy InPlaceRestart");
+        check_hint(c, "use FailJob to end the Job, or Count to have the pod replaced: the barrier "
+                      "would wait for an index that was given up");
+        check_leave(c, mark);
+    }
+    check_leave(c, list);
+    check_leave(c, policy);
 }
 
 /* ---- the agent ---- */
@@ -321,6 +350,7 @@ static void check_job(struct check *c, yyjson_mut_val *replicated)
     check_replacement(c, job);
     check_mode(c, job);
     check_count(c, job);
+    check_giving_up(c, job);
     check_pods(c, job);
     check_leave(c, spec);
     check_leave(c, template);

@@ -346,6 +346,8 @@ static void test_create(void **state)
 #define IN_PLACE_PODS(list)                                                                        \
     SET(JOBS("{'name':'a','template':{'spec':{" BEARS ROUND                                        \
              "'template':{'spec':{'containers':[" list "]}}}}}") IN_PLACE)
+#define CODE(action, code)                                                                         \
+    "{'action':'" action "','onExitCodes':{'operator':'In','values':[" code "]}}"
 #define AT "spec.replicatedJobs[0].template.spec."
 
 // clang-format off
@@ -387,6 +389,15 @@ static const struct row IN_PLACE_ROWS[] = {
     {"38 neither", IN_PLACE_JOB(BEARS),
      AT "completions: Required value: must be set for restartStrategy InPlaceRestart\n"
      AT "parallelism: Required value: must be set for restartStrategy InPlaceRestart"},
+    {"an index that may be given up", IN_PLACE_JOB(BEARS "'backoffLimitPerIndex':1," ROUND),
+     AT "backoffLimitPerIndex: Forbidden: may not be given with restartStrategy InPlaceRestart"},
+    {"an index that a rule gives up", IN_PLACE_JOB(BEARS "'backoffLimitPerIndex':1," ROUND
+        "'podFailurePolicy':{'rules':[" CODE("Count", "1") "," CODE("FailIndex", "2") "]},"),
+     AT "backoffLimitPerIndex: Forbidden: may not be given with restartStrategy InPlaceRestart\n"
+     AT "podFailurePolicy.rules[1].action: Invalid value: \"FailIndex\": must not be FailIndex with "
+     "restartStrategy InPlaceRestart"},
+    {"other rules", IN_PLACE_JOB(BEARS ROUND "'podFailurePolicy':{'rules':[" CODE("Count", "1") ","
+                                 CODE("FailJob", "2") "," CODE("Ignore", "3") "]},"), NULL},
     {"the same without InPlaceRestart", SET(ONE_JOB ",'failurePolicy':{'maxRestarts':2}"), NULL},
     {"every job is looked at",
      SET(JOBS(JOB("a", "", BEARS ROUND) "," JOB("b", "", "'podReplacementPolicy':'Failed'," ROUND))
