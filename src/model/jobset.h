@@ -3,7 +3,8 @@
 #include "model/schema.h"
 
 /* The parts of a JobSet. Tables are in jobset.c; what tables cannot say is in jobset_check.c and,
- * for restarts in place, in jobset_inplace.c; the stored object is in kind_jobset.c. */
+ * for restarts in place, in jobset_inplace.c and jobset_probe.c; the stored object is in
+ * kind_jobset.c. */
 #define JOBSET_V1ALPHA2(name) "io.x-k8s.jobset.v1alpha2." name
 
 /* Variables that tell an agent with which exit code it asks for the restart of its pod: the
@@ -25,6 +26,11 @@ extern const struct type TYPE_JOBSET_SPEC, TYPE_JOBSET_STATUS;
 /* Of a JobSetSpec, at whose path `c` stands. */
 void jobset_spec_check(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *old);
 void jobset_in_place_check(struct check *c, yyjson_mut_val *spec);
+/* Of a container: does its startup probe ask for the barrier? Is its program muster-agent? Then the
+ * probe must ask where that answers. */
+bool jobset_asks_barrier(yyjson_mut_val *container);
+bool jobset_runs_agent(yyjson_mut_val *container);
+void jobset_probe_check(struct check *c, yyjson_mut_val *container);
 /* Of the spec of a pod, which was checked: does it bring the agent that keeps its barrier? */
 bool jobset_pod_has_agent(yyjson_val *pod_spec);
 /* Of a whole JobSet: what is made from its name. */

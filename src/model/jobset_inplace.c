@@ -10,7 +10,8 @@
  * where no agent is written down; the agent as the worker's parent, which is an ordinary container
  * to the pod; or the agent beside it, a sidecar whose startup probe is the barrier. Only the last
  * has requirements, and it is known by its probe's path, by the variable with its exit code, or by
- * its program. A manifest whose barrier nobody would ever lift is refused. */
+ * its program. A manifest whose barrier nobody would ever lift is refused; whether the probe asks
+ * where the agent answers is in jobset_probe.c. */
 #include "model/jobset.h"
 #include "model/rules.h"
 #include <stdlib.h>
@@ -114,12 +115,6 @@ static void check_giving_up(struct check *c, yyjson_mut_val *job)
 
 /* ---- the agent ---- */
 
-static bool probes_barrier(yyjson_mut_val *container)
-{
-    const char *path = json_mut_str_at(container, "startupProbe.httpGet.path");
-    return str_eq(path, JOBSET_BARRIER_PATH) || str_eq(path, JOBSET_BARRIER_PATH_LATER);
-}
-
 static yyjson_mut_val *find_code(yyjson_mut_val *container, size_t *ret_index)
 {
     size_t i, n;
@@ -138,10 +133,8 @@ static yyjson_mut_val *find_code(yyjson_mut_val *container, size_t *ret_index)
 static bool is_agent(yyjson_mut_val *container)
 {
     size_t index;
-    const char *program =
-        yyjson_mut_get_str(yyjson_mut_arr_get_first(yyjson_mut_obj_get(container, "command")));
-    return probes_barrier(container) || find_code(container, &index) != NULL ||
-           str_eq(program, "muster-agent") || (program && str_ends(program, "/muster-agent"));
+    return jobset_asks_barrier(container) || find_code(container, &index) != NULL ||
+           jobset_runs_agent(container);
 }
 
 /* The exit code that asks for a restart; -1 when the manifest does not say. */
@@ -228,6 +221,7 @@ static void check_sidecar(struct check *c, yyjson_mut_val *container)
         check_required(c, "startupProbe", "is the barrier that holds the worker back");
         check_hint(c, "let it ask " JOBSET_BARRIER_PATH " on the agent's port, every second");
     }
+    jobset_probe_check(c, container);
     check_rules(c, container, check_code(c, container));
 }
 
@@ -279,10 +273,11 @@ static void check_agents(struct check *c, yyjson_mut_val *pod)
     yyjson_mut_val *item;
     yyjson_mut_arr_foreach(containers, i, n, item)
     {
-        if (!probes_barrier(item))
+        if (!jobset_asks_barrier(item))
             continue;
         size_t mark = check_enter_item(c, i, item);
         if (is_awaited(containers, json_mut_str_at(item, "name"))) {
+            jobset_probe_check(c, item);
             check_rules(c, item, check_code(c, item));
         } else {
             check_forbidden(c, "startupProbe",
