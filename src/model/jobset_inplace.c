@@ -241,6 +241,13 @@ static bool is_awaited(yyjson_mut_val *containers, const char *name)
     return false;
 }
 
+/* Both would write the same annotation of the pod. */
+static void check_second(struct check *c)
+{
+    check_forbidden(c, NULL, "a pod has one agent; another would count as a second member");
+    check_hint(c, "keep one of them: the worker's parent needs none beside it");
+}
+
 static bool check_init_agents(struct check *c, yyjson_mut_val *pod)
 {
     bool found = false;
@@ -253,7 +260,7 @@ static bool check_init_agents(struct check *c, yyjson_mut_val *pod)
             continue;
         size_t mark = check_enter_item(c, i, item);
         if (found)
-            check_forbidden(c, NULL, "a pod has one agent; another would count as a second member");
+            check_second(c);
         else
             check_sidecar(c, item);
         check_leave(c, mark);
@@ -263,29 +270,45 @@ static bool check_init_agents(struct check *c, yyjson_mut_val *pod)
     return found;
 }
 
+/* Beside the worker, which waits for it. */
+static void check_awaited(struct check *c, yyjson_mut_val *container)
+{
+    jobset_probe_check(c, container);
+    if (jobset_asks_barrier(container))
+        check_rules(c, container, check_code(c, container));
+}
+
+/* Whether it is an agent; `found`: there is one already. */
+static bool check_container(struct check *c, yyjson_mut_val *container, bool is_waited_for,
+                            bool found)
+{
+    bool asks = jobset_asks_barrier(container);
+    bool speaks = jobset_runs_agent(container) || (asks && is_waited_for);
+    if (speaks && found) {
+        check_second(c);
+    } else if (speaks && is_waited_for) {
+        check_awaited(c, container);
+    } else if (asks && !found) {
+        check_forbidden(c, "startupProbe",
+                        "no agent lifts this barrier, and it holds no other container back");
+        check_hint(c, "put the agent into initContainers with restartPolicy: Always, or leave "
+                      "probe and agent out: the node keeps the barrier then");
+    }
+    return speaks;
+}
+
 static void check_agents(struct check *c, yyjson_mut_val *pod)
 {
-    if (check_init_agents(c, pod))
-        return;
+    bool found = check_init_agents(c, pod);
     yyjson_mut_val *containers = yyjson_mut_obj_get(pod, "containers");
     size_t list = check_enter(c, "containers");
     size_t i, n;
     yyjson_mut_val *item;
     yyjson_mut_arr_foreach(containers, i, n, item)
     {
-        if (!jobset_asks_barrier(item))
-            continue;
+        bool is_waited_for = is_awaited(containers, json_mut_str_at(item, "name"));
         size_t mark = check_enter_item(c, i, item);
-        if (is_awaited(containers, json_mut_str_at(item, "name"))) {
-            jobset_probe_check(c, item);
-            check_rules(c, item, check_code(c, item));
-        } else {
-            check_forbidden(c, "startupProbe",
-                            "no agent lifts this barrier, and it holds no other "
-                            "container back");
-            check_hint(c, "put the agent into initContainers with restartPolicy: Always, or leave "
-                          "probe and agent out: the node keeps the barrier then");
-        }
+        found |= check_container(c, item, is_waited_for, found);
         check_leave(c, mark);
     }
     check_leave(c, list);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Agents in the pods of a JobSet that restarts in place: does the startup probe ask where
- * muster-agent answers? */
+ * muster-agent answers, and is there only one? */
 #include "kindtest.h"
 #include "model/jobset.h"
 
@@ -91,6 +91,31 @@ static const struct row PROBES[] = {
      POD "containers[0].startupProbe.httpGet.port: Invalid value: 9090: muster-agent answers on "
      "port 8080" PORT_HINT("8080")},
 };
+
+#define PARENT(name) "{'name':'" name "','command':['muster-agent','--','x']}"
+#define SECOND(at)                                                                                 \
+    POD at ": Forbidden: a pod has one agent; another would count as a second member | keep one "  \
+           "of them: the worker's parent needs none beside it"
+#define BESIDE AGENT(RUN("") ASK(LIFTED, "8080"))
+
+static const struct row AGENTS[] = {
+    {"a parent", PODS("'containers':[" PARENT("a") "," WORKER "]"), NULL},
+    {"two parents", PODS("'containers':[" PARENT("a") "," WORKER "," PARENT("b") "]"),
+     SECOND("containers[2]")},
+    {"one beside and a parent", PODS("'initContainers':[" BESIDE "],'containers':[" PARENT("a") "]"),
+     SECOND("containers[0]")},
+    {"one beside, of another make, and a parent",
+     PODS("'initContainers':[" AGENT("'image':'i'" ASK(DOWN, "8081")) "],'containers':["
+          PARENT("a") "]"), SECOND("containers[0]")},
+    {"one that is waited for and a parent",
+     PODS("'containers':[" BESIDE ",{'name':'w','command':['muster-agent','--','x'],'dependsOn':["
+          "'agent']}]"), SECOND("containers[1]")},
+    {"a worker that knows the agent's exit code",
+     PODS("'initContainers':[" BESIDE "],'containers':[{'name':'w','command':['x']"
+          ENV(VAR("RESTART_POD_IN_PLACE_EXIT_CODE", "1")) "}]"), NULL},
+    {"a parent that others wait for",
+     PODS("'containers':[" PARENT("a") ",{'name':'w','command':['x'],'dependsOn':['a']}]"), NULL},
+};
 // clang-format on
 
 static void run_rows(const struct row *rows, size_t n)
@@ -110,10 +135,17 @@ static void test_probes(void **state)
     run_rows(PROBES, ARRAY_LEN(PROBES));
 }
 
+static void test_one_agent(void **state)
+{
+    (void)state;
+    run_rows(AGENTS, ARRAY_LEN(AGENTS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probes),
+        cmocka_unit_test(test_one_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
