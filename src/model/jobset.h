@@ -20,6 +20,13 @@
 #define JOBSET_LABEL_UID "jobset.sigs.k8s.io/jobset-uid"
 /* On a JobSet, with any value: members start and restart without waiting for each other. */
 #define JOBSET_NOTE_NOT_IN_PLACE "jobset.sigs.k8s.io/disable-in-place-restart"
+/* One Job for each domain of the topology that is named here; with the second, whatever its value,
+ * on nodes to which somebody has given the label of the Job. On a JobSet, on a replicated job's
+ * template, or on that of the pods: the nearest counts. */
+#define JOBSET_NOTE_EXCLUSIVE "alpha.jobset.sigs.k8s.io/exclusive-topology"
+#define JOBSET_NOTE_BY_LABEL "alpha.jobset.sigs.k8s.io/node-selector"
+#define JOBSET_NODE_LABEL "alpha.jobset.sigs.k8s.io/namespaced-job" /* NAMESPACE_JOB */
+#define JOBSET_NODE_TAINT "alpha.jobset.sigs.k8s.io/no-schedule"
 
 extern const struct type TYPE_JOBSET_SPEC, TYPE_JOBSET_STATUS;
 

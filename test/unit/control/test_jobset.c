@@ -84,6 +84,132 @@ static void test_groups_and_coordinator(void **state)
     sim_free(sim);
 }
 
+/* ---- one Job a domain ---- */
+
+#define TOPOLOGY "alpha.jobset.sigs.k8s.io/exclusive-topology"
+#define BY_LABEL "alpha.jobset.sigs.k8s.io/node-selector"
+#define NOTE(name, value) "'annotations':{'" name "':'" value "'}"
+#define NOTED(name, job, pods)                                                                     \
+    "{'name':'" name "','template':{'metadata':{" job "},'spec':{'template':{'metadata':{" pods    \
+    "},'spec':{'restartPolicy':'Never','containers':[{'name':'c','image':'i'}]}}}}}"
+
+static struct sim *open_noted(const char *notes, const char *spec)
+{
+    struct sim *sim = kit_open(SETS);
+    scoped_free char *body =
+        mem_printf("{'metadata':{'name':'s','annotations':{%s}},'spec':{%s}}", notes, spec);
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_JOBSET, "default", "s", body));
+    stage_run(sim, SECOND);
+    return sim;
+}
+
+static void expect_note(struct sim *sim, const char *job, const char *name, const char *want)
+{
+    const struct obj *obj = stage_get(sim, &KIND_JOB, "default", job);
+    yyjson_val *const NOTES[] = {obj->meta.annotations,
+                                 json_at(obj->root, "spec.template.metadata.annotations")};
+    for (size_t i = 0; i < ARRAY_LEN(NOTES); i++) {
+        const char *note = yyjson_get_str(yyjson_obj_get(NOTES[i], name));
+        if (!str_eq(note, want))
+            fail_msg("%s of %s: %s instead of %s", name, job, note, want);
+    }
+}
+
+static void expect_pod_part(struct sim *sim, const char *job, const char *part, const char *want)
+{
+    scoped_str is = {0};
+    const struct obj *obj = stage_get(sim, &KIND_JOB, "default", job);
+    yyjson_val *val = yyjson_obj_get(json_at(obj->root, "spec.template.spec"), part);
+    if (val != NULL)
+        json_write_val(val, &is);
+    assert_string_equal(str_text(&is), want);
+}
+
+static void test_the_nearest_topology_counts(void **state)
+{
+    (void)state;
+    struct sim *sim = open_noted(
+        "'" TOPOLOGY "':'pool'",
+        "'replicatedJobs':[" NOTED("a", "", "") "," NOTED(
+            "b", NOTE(TOPOLOGY, "rack"),
+            "") "," NOTED("c", NOTE(TOPOLOGY, "rack"),
+                          NOTE(TOPOLOGY, "zone")) "," NOTED("d", "", NOTE(TOPOLOGY, "")) "]");
+    expect_note(sim, "s-a-0", TOPOLOGY, "pool");
+    expect_note(sim, "s-b-0", TOPOLOGY, "rack");
+    expect_note(sim, "s-c-0", TOPOLOGY, "zone");
+    expect_note(sim, "s-d-0", TOPOLOGY, ""); /* this one asks for none */
+    expect_note(sim, "s-a-0", BY_LABEL, NULL);
+    expect_pod_part(sim, "s-a-0", "nodeSelector", "");
+    expect_pod_part(sim, "s-a-0", "tolerations", "");
+    sim_free(sim);
+}
+
+#define LABELED(job) "\"alpha.jobset.sigs.k8s.io/namespaced-job\":\"default_" job "\""
+#define TOLERATED                                                                                  \
+    "[{\"key\":\"alpha.jobset.sigs.k8s.io/no-schedule\",\"operator\":\"Exists\",\"effect\":"       \
+    "\"NoSchedule\"}]"
+
+/* Suspended and resumed it still has what its nodes are found by. */
+static void test_nodes_by_label(void **state)
+{
+    (void)state;
+    struct sim *sim =
+        open_noted("'" BY_LABEL "':'','" TOPOLOGY "':'pool'", A_AND_3_B ",'suspend':true");
+    expect_note(sim, "s-b-2", BY_LABEL, "");
+    expect_pod_part(sim, "s-b-2", "nodeSelector", "{" LABELED("s-b-2") "}");
+    expect_pod_part(sim, "s-b-2", "tolerations", TOLERATED);
+    kit_patch_set(sim, "{'spec':{'suspend':false}}");
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", "s-b-2");
+    assert_false(yyjson_get_bool(json_at(job->root, "spec.suspend")));
+    expect_pod_part(sim, "s-b-2", "nodeSelector", "{" LABELED("s-b-2") "}");
+    expect_pod_part(sim, "s-b-2", "tolerations", TOLERATED);
+    sim_free(sim);
+}
+
+static const struct controller *const SETS_AND_BINDER[] = {&CONTROLLER_JOBSET, &CONTROLLER_JOB,
+                                                           &CONTROLLER_BINDER, NULL};
+
+static void make_node(struct sim *sim, const char *name, const char *pool)
+{
+    scoped_free char *body =
+        mem_printf("{'metadata':{'name':'%s','labels':{'pool':'%s'}},'status':{'conditions':[{"
+                   "'type':'Ready','status':'True','lastTransitionTime':'2026-01-01T00:00:00Z'}],"
+                   "'allocatable':{'cpu':'8','memory':'8Gi','pods':'9'}}}",
+                   name, pool);
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_NODE, "", name, body));
+}
+
+/* As the design document has it: on the JobSet. */
+static void test_each_job_has_a_pool_of_its_own(void **state)
+{
+    (void)state;
+    static const char *const NODES[][2] = {{"a1", "a"}, {"a2", "a"}, {"b1", "b"}, {"b2", "b"}};
+    struct sim *sim = kit_open(SETS_AND_BINDER);
+    for (size_t i = 0; i < ARRAY_LEN(NODES); i++)
+        make_node(sim, NODES[i][0], NODES[i][1]);
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_JOBSET, "default", "s",
+                              "{'metadata':{'name':'s'," NOTE(
+                                  TOPOLOGY, "pool") "},'spec':{"
+                                                    "'replicatedJobs':[" ROLE(
+                                                        "w", ",'replicas':2",
+                                                        "'completions':2,'parallelism':2,") "]}}"));
+    stage_run(sim, 5 * SECOND);
+    char pools[2] = {0};
+    struct cache *cache = sim_store(sim)->cache;
+    struct obj *pod = cache_first(cache, &KIND_POD, "default");
+    for (; pod != NULL; pod = cache_after(cache, &KIND_POD, "default", pod)) {
+        const char *node = json_str_at(pod->root, "spec.nodeName");
+        assert_non_null(node);
+        char *pool = &pools[*kit_label(pod, "job-index") - '0'];
+        assert_true(*pool == '\0' || *pool == *node);
+        *pool = *node;
+    }
+    assert_int_equal(pools[0] + pools[1], 'a' + 'b');
+    sim_free(sim);
+}
+
+/* ---- a life ---- */
+
 static void test_runs_to_its_end(void **state)
 {
     (void)state;
@@ -533,6 +659,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jobs_and_labels),
         cmocka_unit_test(test_groups_and_coordinator),
+        cmocka_unit_test(test_the_nearest_topology_counts),
+        cmocka_unit_test(test_nodes_by_label),
+        cmocka_unit_test(test_each_job_has_a_pool_of_its_own),
         cmocka_unit_test(test_runs_to_its_end),
         cmocka_unit_test(test_job_that_is_deleted_comes_back),
         cmocka_unit_test(test_58_jobs_of_others),
