@@ -569,10 +569,17 @@ static const struct broken SIDECAR[] = {
 };
 
 static const struct broken PARENT[] = {
-    {"doc as it is", NULL, NULL, NULL, NULL, NULL},
+    {"a parent", NULL, NULL, NULL, NULL, NULL},
     {"Never is the default where it is needed", "restartPolicy: Never", NULL, "hostPID: false", NULL,
      NULL},
-    {"doc restartPolicy", "restartPolicy: Never", NULL, "restartPolicy: OnFailure",
+};
+
+#define FIRST_NEVER "needs it.\n            restartPolicy: "
+
+static const struct broken POLICY[] = {
+    {"doc as it is", NULL, NULL, NULL, NULL, NULL},
+    {"Never is the default here as well", FIRST_NEVER "Never", NULL, "too", NULL, NULL},
+    {"doc restartPolicy", FIRST_NEVER "Never", NULL, FIRST_NEVER "OnFailure",
      POD "restartPolicy: Invalid value: \"OnFailure\": only \"Never\" is supported when "
      "podFailurePolicy is specified", NULL},
     {"doc name of the replicated job", "- name: worker\n    replicas", NULL,
@@ -608,6 +615,7 @@ static void test_document(void **state)
     (void)state;
     run_broken("jobset-in-place-sidecar.yaml", SIDECAR, ARRAY_LEN(SIDECAR));
     run_broken("jobset-in-place-parent.yaml", PARENT, ARRAY_LEN(PARENT));
+    run_broken("jobset-in-place-failure-policy.yaml", POLICY, ARRAY_LEN(POLICY));
     end_of_rows();
 }
 
