@@ -17,7 +17,8 @@ RESTART, FATAL, REPLACE = 64, 42, 43  # X, Y and Z of the document
 
 # The member with index 0 does `action` once; then all wait for the end. In a manifest $$ is one
 # dollar.
-WORKER = """echo "$JOB_COMPLETION_INDEX $POD_NAME $$$$" >> {log}
+WORKER = """test -s "$MUSTER_HOSTS_FILE" || exit 42
+echo "$JOB_COMPLETION_INDEX $POD_NAME $$$$" >> {log}
 if [ "$JOB_COMPLETION_INDEX" = 0 ] && mkdir {once} 2>/dev/null; then {action}; fi
 while ! [ -e {go} ]; do sleep 0.05; done"""
 
