@@ -221,7 +221,7 @@ static int guest_open(void *arg, const char *data, struct err *err)
         return r;
     char folder[PATH_MAX]; /* containers have other working directories than we */
     node->socket = mem_printf("%s/muster.sock", realpath(data, folder) != NULL ? folder : data);
-    node->hosts_dir = mem_printf("%s/node/hosts", realpath(data, folder) != NULL ? folder : data);
+    node->hosts_dir = mem_printf("%s/hosts", realpath(dir, folder) != NULL ? folder : dir);
     node->logs = logsource_of(process_runtime_logs(node->runtime));
     node->usage = usage_port(process_runtime_usage(node->runtime));
     make_runner(node);

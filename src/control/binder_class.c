@@ -4,11 +4,11 @@
  * their pods waits any more, up to CLASSES_KEPT. */
 #include "base/mem.h"
 #include "control/binder_internal.h"
+#include "model/jobset.h"
 #include "model/selector.h"
 #include <inttypes.h>
 
 #define CLASSES_KEPT 64
-#define EXCLUSIVE "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 /* ---- what a pod says ---- */
 
@@ -17,10 +17,13 @@ static const char *label_of(const struct obj *obj, const char *key)
     return yyjson_get_str(yyjson_obj_get(obj->meta.labels, key));
 }
 
+/* Where nodes have labels for each Job, these are the domains. */
 const char *exclusive_key(const struct obj *pod)
 {
     yyjson_val *notes = json_at(pod->root, "metadata.annotations");
-    const char *key = yyjson_get_str(yyjson_obj_get(notes, EXCLUSIVE));
+    const char *key = yyjson_get_str(yyjson_obj_get(notes, JOBSET_NOTE_EXCLUSIVE));
+    if (yyjson_obj_get(notes, JOBSET_NOTE_BY_LABEL) != NULL)
+        return NULL;
     return key != NULL && *key != '\0' ? key : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/sha1.h"
 #include "control/jobset_internal.h"
+#include "model/jobset.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,9 +13,11 @@
 
 /* ---- labels ---- */
 
+enum { JOB_LABELS, JOB_NOTES, POD_LABELS, POD_NOTES, TAG_PLACES };
+
 struct tags { /* labels and annotations of a Job and of its pods: the same on all */
     yyjson_mut_doc *doc;
-    yyjson_mut_val *to[4];
+    yyjson_mut_val *to[TAG_PLACES];
 };
 
 static void tag(struct tags *tags, const char *name, const char *value)
@@ -78,6 +81,37 @@ static void tag_counts(struct tags *tags, const struct set_state *state, size_t 
     tag_number(tags, "job-group-index", before_in_group + index);
 }
 
+static yyjson_val *template_of(const struct set_look *look, size_t role)
+{
+    yyjson_val *jobs = yyjson_obj_get(look->spec, "replicatedJobs");
+    return yyjson_obj_get(yyjson_arr_get(jobs, role), "template");
+}
+
+/* Said of the pods, of the Job, or of all Jobs: the nearest counts. */
+static const char *nearest_note(const struct set_look *look, size_t role, const char *name)
+{
+    yyjson_val *template = template_of(look, role);
+    yyjson_val *const NOTES[] = {json_at(template, "spec.template.metadata.annotations"),
+                                 json_at(template, "metadata.annotations"),
+                                 look->set->meta.annotations};
+    const char *note = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(NOTES) && note == NULL; i++)
+        note = yyjson_get_str(yyjson_obj_get(NOTES[i], name));
+    return note;
+}
+
+static void tag_placement(struct tags *tags, const struct set_look *look, size_t role)
+{
+    static const char *const NAMES[] = {JOBSET_NOTE_EXCLUSIVE, JOBSET_NOTE_BY_LABEL};
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        const char *note = nearest_note(look, role, NAMES[i]);
+        if (note == NULL)
+            continue;
+        json_mut_put(tags->doc, tags->to[JOB_NOTES], NAMES[i], yyjson_mut_strcpy(tags->doc, note));
+        json_mut_put(tags->doc, tags->to[POD_NOTES], NAMES[i], yyjson_mut_strcpy(tags->doc, note));
+    }
+}
+
 static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const char *name,
                      size_t role, int64_t index)
 {
@@ -85,10 +119,12 @@ static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const cha
     size_t at = (size_t)index;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     struct tags tags = {doc,
-                        {json_mut_need_obj(doc, root, "metadata.labels"),
-                         json_mut_need_obj(doc, root, "metadata.annotations"),
-                         json_mut_need_obj(doc, root, "spec.template.metadata.labels"),
-                         json_mut_need_obj(doc, root, "spec.template.metadata.annotations")}};
+                        {[JOB_LABELS] = json_mut_need_obj(doc, root, "metadata.labels"),
+                         [JOB_NOTES] = json_mut_need_obj(doc, root, "metadata.annotations"),
+                         [POD_LABELS] =
+                             json_mut_need_obj(doc, root, "spec.template.metadata.labels"),
+                         [POD_NOTES] =
+                             json_mut_need_obj(doc, root, "spec.template.metadata.annotations")}};
     tag(&tags, "jobset-name", look->set->meta.name);
     tag(&tags, "jobset-uid", look->set->meta.uid);
     tag(&tags, "replicatedjob-name", own->name);
@@ -97,15 +133,33 @@ static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const cha
     tag_key(&tags, look->set, name);
     tag_counts(&tags, look->state, role, index);
     tag_coordinator(&tags, look);
+    tag_placement(&tags, look, role);
+}
+
+/* Somebody has given labels and taints to the nodes of each Job. */
+static void add_node_label(const struct set_look *look, yyjson_mut_doc *doc, size_t role,
+                           const char *name)
+{
+    const char *topology = nearest_note(look, role, JOBSET_NOTE_EXCLUSIVE);
+    if (topology == NULL || *topology == '\0' ||
+        nearest_note(look, role, JOBSET_NOTE_BY_LABEL) == NULL)
+        return;
+    scoped_free char *job = mem_printf("%s_%s", obj_namespace(look->set), name);
+    yyjson_mut_val *pod = json_mut_at(yyjson_mut_doc_get_root(doc), "spec.template.spec");
+    yyjson_mut_val *list = yyjson_mut_obj_get(pod, "tolerations");
+    if (!yyjson_mut_is_arr(list)) {
+        list = yyjson_mut_arr(doc);
+        json_mut_put(doc, pod, "tolerations", list);
+    }
+    json_mut_put(doc, object_in(doc, pod, "nodeSelector"), JOBSET_NODE_LABEL,
+                 yyjson_mut_strcpy(doc, job));
+    yyjson_mut_val *toleration = yyjson_mut_arr_add_obj(doc, list);
+    yyjson_mut_obj_add_str(doc, toleration, "key", JOBSET_NODE_TAINT);
+    yyjson_mut_obj_add_str(doc, toleration, "operator", "Exists");
+    yyjson_mut_obj_add_str(doc, toleration, "effect", "NoSchedule");
 }
 
 /* ---- making ---- */
-
-static yyjson_val *template_of(const struct set_look *look, size_t role)
-{
-    yyjson_val *jobs = yyjson_obj_get(look->spec, "replicatedJobs");
-    return yyjson_obj_get(yyjson_arr_get(jobs, role), "template");
-}
 
 static yyjson_mut_doc *job_of_template(const struct set_look *look, size_t role)
 {
@@ -132,6 +186,7 @@ static void create_job(struct set_look *look, size_t role, int64_t index, const 
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     json_mut_set(doc, root, "metadata.name", yyjson_mut_strcpy(doc, name));
     add_tags(look, doc, name, role, index);
+    add_node_label(look, doc, role, name);
     if (look->is_suspended)
         json_mut_set(doc, root, "spec.suspend", yyjson_mut_true(doc));
     yyjson_val *dns = json_at(look->spec, "network.enableDNSHostnames");
@@ -236,12 +291,12 @@ void look_resize_jobs(struct set_look *look)
 /* What a merge patch needs to make the one of the other, where it has something else. */
 static yyjson_mut_val *merge_into(yyjson_mut_doc *doc, yyjson_val *wanted, yyjson_val *is)
 {
-    if (wanted == NULL)
+    if (wanted == NULL && !yyjson_is_obj(is))
         return yyjson_mut_null(doc);
-    yyjson_mut_val *patch = yyjson_val_mut_copy(doc, wanted);
+    yyjson_mut_val *patch = wanted != NULL ? yyjson_val_mut_copy(doc, wanted) : yyjson_mut_obj(doc);
     size_t i, n;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(yyjson_is_obj(wanted) ? is : NULL, i, n, key, value)
+    yyjson_obj_foreach(yyjson_mut_is_obj(patch) ? is : NULL, i, n, key, value)
     {
         const char *name = yyjson_get_str(key);
         (void)value;
@@ -275,6 +330,7 @@ static void add_placement(const struct set_look *look, yyjson_mut_doc *doc,
         if (part != NULL || had != NULL)
             json_mut_set(doc, root, path, merge_into(doc, part, had));
     }
+    add_node_label(look, doc, job->role, job->name);
 }
 
 /* A Job of a group goes on only after its controller has seen that it should not: until it says so,

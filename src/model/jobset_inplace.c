@@ -2,14 +2,16 @@
 /* What the manifest of a JobSet must look like for its members to be restarted in place.
  *
  * Each Job must bear any number of failures (backoffLimit), must not have two pods for one member
- * (podReplacementPolicy), and must say how many members it has (completions, parallelism), for the
- * barrier counts them.
+ * (podReplacementPolicy), must know its members by an index (completionMode), and must say how many
+ * it has (completions, parallelism), for the barrier counts them. Whoever fails gets another pod:
+ * an index that its Job gives up (backoffLimitPerIndex, FailIndex) would be waited for for ever.
  *
  * Somebody must hold each worker back until all members have arrived. That is the node itself,
  * where no agent is written down; the agent as the worker's parent, which is an ordinary container
  * to the pod; or the agent beside it, a sidecar whose startup probe is the barrier. Only the last
  * has requirements, and it is known by its probe's path, by the variable with its exit code, or by
- * its program. A manifest whose barrier nobody would ever lift is refused. */
+ * its program. A manifest whose barrier nobody would ever lift is refused; whether the probe asks
+ * where the agent answers is in jobset_probe.c. */
 #include "model/jobset.h"
 #include "model/rules.h"
 #include <stdlib.h>
@@ -47,6 +49,17 @@ static void check_replacement(struct check *c, yyjson_mut_val *job)
     check_hint(c, "write podReplacementPolicy: Failed, so that a member has never two pods");
 }
 
+/* Unset means Indexed in a JobSet, and what is no mode at all is refused by the table. */
+static void check_mode(struct check *c, yyjson_mut_val *job)
+{
+    yyjson_mut_val *mode = yyjson_mut_obj_get(job, "completionMode");
+    if (!str_eq(yyjson_mut_get_str(mode), "NonIndexed"))
+        return;
+    check_invalid(c, "completionMode", mode, "must be Indexed for restartStrategy InPlaceRestart");
+    check_hint(c, "write completionMode: Indexed, or leave it out: the barrier knows members by "
+                  "their index");
+}
+
 static void check_count(struct check *c, yyjson_mut_val *job)
 {
     static const char HINT[] = "set completions and parallelism to the number of members: the "
@@ -72,13 +85,35 @@ static void check_count(struct check *c, yyjson_mut_val *job)
     check_hint(c, HINT);
 }
 
-/* ---- the agent ---- */
-
-static bool probes_barrier(yyjson_mut_val *container)
+static void check_giving_up(struct check *c, yyjson_mut_val *job)
 {
-    const char *path = json_mut_str_at(container, "startupProbe.httpGet.path");
-    return str_eq(path, JOBSET_BARRIER_PATH) || str_eq(path, JOBSET_BARRIER_PATH_LATER);
+    if (rules_has(job, "backoffLimitPerIndex")) {
+        check_forbidden(c, "backoffLimitPerIndex",
+                        "may not be given with restartStrategy InPlaceRestart");
+        check_hint(c, "take it away, and maxFailedIndexes with it: the barrier would wait for an "
+                      "index that was given up; failurePolicy.maxRestarts is the limit");
+    }
+    size_t policy = check_enter(c, "podFailurePolicy");
+    size_t list = check_enter(c, "rules");
+    size_t i, n;
+    yyjson_mut_val *rule;
+    yyjson_mut_arr_foreach(json_mut_at(job, "podFailurePolicy.rules"), i, n, rule)
+    {
+        yyjson_mut_val *action = yyjson_mut_obj_get(rule, "action");
+        if (!str_eq(yyjson_mut_get_str(action), "FailIndex"))
+            continue;
+        size_t mark = check_enter_item(c, i, rule);
+        check_invalid(c, "action", action,
+                      "must not be FailIndex with restartStrategy InPlaceRestart");
+        check_hint(c, "use FailJob to end the Job, or Count to have the pod replaced: the barrier "
+                      "would wait for an index that was given up");
+        check_leave(c, mark);
+    }
+    check_leave(c, list);
+    check_leave(c, policy);
 }
+
+/* ---- the agent ---- */
 
 static yyjson_mut_val *find_code(yyjson_mut_val *container, size_t *ret_index)
 {
@@ -98,10 +133,8 @@ static yyjson_mut_val *find_code(yyjson_mut_val *container, size_t *ret_index)
 static bool is_agent(yyjson_mut_val *container)
 {
     size_t index;
-    const char *program =
-        yyjson_mut_get_str(yyjson_mut_arr_get_first(yyjson_mut_obj_get(container, "command")));
-    return probes_barrier(container) || find_code(container, &index) != NULL ||
-           str_eq(program, "muster-agent") || (program && str_ends(program, "/muster-agent"));
+    return jobset_asks_barrier(container) || find_code(container, &index) != NULL ||
+           jobset_runs_agent(container);
 }
 
 /* The exit code that asks for a restart; -1 when the manifest does not say. */
@@ -188,6 +221,7 @@ static void check_sidecar(struct check *c, yyjson_mut_val *container)
         check_required(c, "startupProbe", "is the barrier that holds the worker back");
         check_hint(c, "let it ask " JOBSET_BARRIER_PATH " on the agent's port, every second");
     }
+    jobset_probe_check(c, container);
     check_rules(c, container, check_code(c, container));
 }
 
@@ -204,6 +238,13 @@ static bool is_awaited(yyjson_mut_val *containers, const char *name)
     return false;
 }
 
+/* Both would write the same annotation of the pod. */
+static void check_second(struct check *c)
+{
+    check_forbidden(c, NULL, "a pod has one agent; another would count as a second member");
+    check_hint(c, "keep one of them: the worker's parent needs none beside it");
+}
+
 static bool check_init_agents(struct check *c, yyjson_mut_val *pod)
 {
     bool found = false;
@@ -216,7 +257,7 @@ static bool check_init_agents(struct check *c, yyjson_mut_val *pod)
             continue;
         size_t mark = check_enter_item(c, i, item);
         if (found)
-            check_forbidden(c, NULL, "a pod has one agent; another would count as a second member");
+            check_second(c);
         else
             check_sidecar(c, item);
         check_leave(c, mark);
@@ -226,28 +267,45 @@ static bool check_init_agents(struct check *c, yyjson_mut_val *pod)
     return found;
 }
 
+/* Beside the worker, which waits for it. */
+static void check_awaited(struct check *c, yyjson_mut_val *container)
+{
+    jobset_probe_check(c, container);
+    if (jobset_asks_barrier(container))
+        check_rules(c, container, check_code(c, container));
+}
+
+/* Whether it is an agent; `found`: there is one already. */
+static bool check_container(struct check *c, yyjson_mut_val *container, bool is_waited_for,
+                            bool found)
+{
+    bool asks = jobset_asks_barrier(container);
+    bool speaks = jobset_runs_agent(container) || (asks && is_waited_for);
+    if (speaks && found) {
+        check_second(c);
+    } else if (speaks && is_waited_for) {
+        check_awaited(c, container);
+    } else if (asks && !found) {
+        check_forbidden(c, "startupProbe",
+                        "no agent lifts this barrier, and it holds no other container back");
+        check_hint(c, "put the agent into initContainers with restartPolicy: Always, or leave "
+                      "probe and agent out: the node keeps the barrier then");
+    }
+    return speaks;
+}
+
 static void check_agents(struct check *c, yyjson_mut_val *pod)
 {
-    if (check_init_agents(c, pod))
-        return;
+    bool found = check_init_agents(c, pod);
     yyjson_mut_val *containers = yyjson_mut_obj_get(pod, "containers");
     size_t list = check_enter(c, "containers");
     size_t i, n;
     yyjson_mut_val *item;
     yyjson_mut_arr_foreach(containers, i, n, item)
     {
-        if (!probes_barrier(item))
-            continue;
+        bool is_waited_for = is_awaited(containers, json_mut_str_at(item, "name"));
         size_t mark = check_enter_item(c, i, item);
-        if (is_awaited(containers, json_mut_str_at(item, "name"))) {
-            check_rules(c, item, check_code(c, item));
-        } else {
-            check_forbidden(c, "startupProbe",
-                            "no agent lifts this barrier, and it holds no other "
-                            "container back");
-            check_hint(c, "put the agent into initContainers with restartPolicy: Always, or leave "
-                          "probe and agent out: the node keeps the barrier then");
-        }
+        found |= check_container(c, item, is_waited_for, found);
         check_leave(c, mark);
     }
     check_leave(c, list);
@@ -302,7 +360,9 @@ static void check_job(struct check *c, yyjson_mut_val *job)
 {
     check_backoff(c, job);
     check_replacement(c, job);
+    check_mode(c, job);
     check_count(c, job);
+    check_giving_up(c, job);
     check_template(c, job, check_agents);
 }
 

@@ -149,7 +149,7 @@ void process_ask_answer(void *arg, uint64_t own, bool is_ok, const char *text);
 void process_asks_of(struct punit *unit); /* those under way are dropped */
 
 /* process_hosts.c */
-void process_hosts(struct runtime *runtime, const char *group, const char *text_or_null);
+void process_hosts(struct runtime *runtime, const char *set, const char *text_or_null);
 void process_hosts_sweep(const struct process_runtime *rt);
 
 /* process_adopt.c: what an earlier supervisor left. */

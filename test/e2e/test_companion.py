@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents in pods of the embedded node: the document's two manifests, and its table of exit codes."""
+"""Agents in pods of the embedded node: the document's two manifests, a third with the agent as the
+worker's parent, and the document's table of exit codes."""
 
 import os
 import pathlib
@@ -16,7 +17,8 @@ RESTART, FATAL, REPLACE = 64, 42, 43  # X, Y and Z of the document
 
 # The member with index 0 does `action` once; then all wait for the end. In a manifest $$ is one
 # dollar.
-WORKER = """echo "$JOB_COMPLETION_INDEX $POD_NAME $$$$" >> {log}
+WORKER = """test -s "$MUSTER_HOSTS_FILE" || exit 42
+echo "$JOB_COMPLETION_INDEX $POD_NAME $$$$" >> {log}
 if [ "$JOB_COMPLETION_INDEX" = 0 ] && mkdir {once} 2>/dev/null; then {action}; fi
 while ! [ -e {go} ]; do sleep 0.05; done"""
 
@@ -171,7 +173,7 @@ def agent_ends_with_something_else_than_X_and_its_pod_is_replaced(one):
     replaced(one, "agent", "true", blow)
 
 
-# ---- the document's manifests as they are ----
+# ---- the manifests as they are ----
 
 def apply_example(one, file):
     text = (SOURCE / "examples" / file).read_text()
@@ -220,6 +222,11 @@ def example(one, file):
 @cases
 def the_example_with_a_sidecar_survives_the_death_of_a_worker(one):
     example(one, "jobset-in-place-sidecar.yaml")
+
+
+@cases
+def the_example_with_a_failure_policy_survives_the_death_of_a_worker(one):
+    example(one, "jobset-in-place-failure-policy.yaml")
 
 
 @cases

@@ -7,7 +7,7 @@ import os
 import sys
 
 from muster_test import Cases, Kubectl, contains, equal, fail, matches
-from pods import PODS, Node
+from pods import PODS, Node, wait_until
 
 cases = Cases()
 SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
@@ -84,6 +84,18 @@ def jobs_are_made_anew_until_all_succeed(world):
         contains(world.kubectl("describe", "jobset", name), "Restarting", "AllJobsCompleted",
                  "all Jobs are made anew")
     matches(world.kubectl("get", "jobset", "recreate"), r"^recreate +Completed +1 +True")
+
+
+@cases
+def members_know_their_names_whatever_the_strategy(world):
+    mark = world.mark("names")
+    world.kubectl.apply(jobset("names", f'grep -c "\tnames-w-0-[01].names " "$MUSTER_HOSTS_FILE" '
+                                        f'> {mark}.$JOB_COMPLETION_INDEX'))
+    world.wait("names", lambda t: is_true(t, "Completed"))
+    for index in range(2):
+        equal(open(f"{mark}.{index}", encoding="utf-8").read(), "2\n", "names in the file")
+    folder = world.server.data / "node" / "hosts"
+    wait_until(lambda: not any(folder.iterdir()), "an empty folder of hosts files")
 
 
 @cases

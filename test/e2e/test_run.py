@@ -307,6 +307,19 @@ def a_configuration_and_nodes_make_the_private_server_and_what_serves_ends_with_
 
 
 @cases
+def members_on_a_share_of_the_machine_find_their_names(w):
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "share", "labels": {"on": "it"}}}
+    member = container("c", 'grep -q "named-w-0-1.named " "$MUSTER_HOSTS_FILE"')
+    pods = {"restartPolicy": "Never", "nodeSelector": {"on": "it"}, "containers": [member]}
+    work = {"completions": 2, "parallelism": 2, "backoffLimit": 0, "template": {"spec": pods}}
+    out, err = w.run(w.file(node, {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "named"},
+        "spec": {"replicatedJobs": [{"name": "w", "template": {"spec": work}}]}}))
+    equal(err, [])
+    matches(out[-1], r"^1 succeeded, 0 failed")
+
+
+@cases
 def a_server_that_runs_keeps_its_own_configuration(w):
     with w.shared() as node:
         file = w.file(CONFIGURATION, job("work", "true", 1), service("serves"))

@@ -5,6 +5,7 @@
  * sign that was meant for a shell stays one. */
 #include "base/mem.h"
 #include "control/pods/companion.h"
+#include "control/pods/hosts.h"
 #include "control/pods/launch_internal.h"
 #include <errno.h>
 #include <string.h>
@@ -153,6 +154,14 @@ static void add_companion(struct launching *l)
     env_declare(l, "MUSTER_BARRIER_ADDRESS", companion_address(l->arena, l->pod));
 }
 
+static void add_hosts(struct launching *l)
+{
+    const struct obj *set = hosts_set(l->node, l->cache, l->pod);
+    if (set != NULL)
+        env_declare(l, "MUSTER_HOSTS_FILE",
+                    arena_printf(l->arena, "%s/%s", l->node->hosts_dir, set->meta.uid));
+}
+
 /* ---- envFrom ---- */
 
 static int add_all_of(struct launching *l, yyjson_val *source, const char *where, struct err *err)
@@ -281,6 +290,7 @@ int env_make(struct launching *l, struct err *err)
     add_base(l);
     add_identity(l);
     add_companion(l);
+    add_hosts(l);
     int r = add_from(l, err);
     if (r >= 0)
         r = add_own(l, err);

@@ -31,7 +31,6 @@ struct gang {
     TAILQ_HEAD(, rpod) members, announcing;
     size_t moving;                  /* members on their way from one epoch to the next */
     time_ms moving_since, moved_at; /* since when; the last time that somebody got on */
-    bool has_hosts;
 };
 
 /* ---- what the objects say ---- */
@@ -211,18 +210,6 @@ static void join(struct rpod *pod)
 
 /* ---- members come and go ---- */
 
-static void tell_hosts(struct gang *gang, const struct obj *jobset)
-{
-    struct runtime *runtime = gang->runner->options.runtime;
-    const struct launch_node *node = &gang->runner->options.launch;
-    scoped_str text = {0};
-    if (runtime->ops->hosts == NULL || node->hosts_dir == NULL || jobset == NULL ||
-        !hosts_make(jobset, node->pod_ip, &text))
-        return;
-    runtime->ops->hosts(runtime, gang->key + 1, str_text(&text));
-    gang->has_hosts = true;
-}
-
 static struct gang *gang_of(struct runner *runner, const char *uid)
 {
     struct gang *gang = map_get(runner->gangs, uid);
@@ -236,7 +223,6 @@ static struct gang *gang_of(struct runner *runner, const char *uid)
     const struct obj *jobset = gang_jobset(runner, uid);
     if (jobset != NULL)
         gang->status = status_of(jobset);
-    tell_hosts(gang, jobset);
     (void)map_put(runner->gangs, uid, gang);
     return gang;
 }
@@ -269,9 +255,6 @@ void gang_leave(struct rpod *pod)
     pod->gang = NULL;
     if (!TAILQ_EMPTY(&gang->members))
         return;
-    if (gang->has_hosts && gang->runner->control != NULL)
-        gang->runner->options.runtime->ops->hosts(gang->runner->options.runtime, gang->key + 1,
-                                                  NULL);
     (void)map_del(gang->runner->gangs, gang->key + 1);
     mem_free(gang->key);
     mem_free(gang);
@@ -397,25 +380,21 @@ void gang_reconcile(struct runner *runner, const char *key)
 
 static bool is_ours(const char *variable)
 {
-    return str_starts(variable, "MUSTER_EPOCH=") || str_starts(variable, "MUSTER_HOSTS_FILE=");
+    return str_starts(variable, "MUSTER_EPOCH=");
 }
 
 void gang_env(const struct rpod *pod, struct arena *arena, struct launch *launch)
 {
-    const struct gang *gang = pod->gang;
-    if (gang == NULL)
+    if (pod->gang == NULL)
         return;
     size_t n = 0, kept = 0;
     while (launch->envp[n] != NULL)
         n++;
-    const char **envp = arena_alloc(arena, (n + 3) * sizeof(*envp));
+    const char **envp = arena_alloc(arena, (n + 2) * sizeof(*envp));
     for (size_t i = 0; i < n; i++)
         if (!is_ours(launch->envp[i]))
             envp[kept++] = launch->envp[i];
     envp[kept++] = arena_printf(arena, "MUSTER_EPOCH=%lld", (long long)pod->member.epoch);
-    if (gang->has_hosts)
-        envp[kept++] = arena_printf(arena, "MUSTER_HOSTS_FILE=%s/%s",
-                                    gang->runner->options.launch.hosts_dir, gang->key + 1);
     envp[kept] = NULL;
     launch->envp = envp;
     launch->is_member = true;

@@ -23,7 +23,5 @@ bool gang_on_pod(struct rpod *pod, const struct obj *obj);
 /* Its status is not written now: gang.c brings its key back. */
 bool gang_defers(struct rpod *pod);
 void gang_reconcile(struct runner *runner, const char *key);
-/* The hosts file of a JobSet. False: it wants none. */
-bool hosts_make(const struct obj *jobset, const char *address, struct str *out);
-/* MUSTER_EPOCH and MUSTER_HOSTS_FILE. */
+/* MUSTER_EPOCH. */
 void gang_env(const struct rpod *pod, struct arena *arena, struct launch *launch);

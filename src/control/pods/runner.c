@@ -16,6 +16,7 @@
 #include "base/quantity.h"
 #include "control/controllers.h"
 #include "control/pods/gang.h"
+#include "control/pods/hosts.h"
 #include "control/pods/leave.h"
 #include <errno.h>
 #include <stdio.h>
@@ -90,6 +91,7 @@ static void rpod_drop(struct rpod *pod)
 {
     struct runner *runner = pod->runner;
     gang_leave(pod);
+    hosts_leave(pod);
     if (pod->engine != NULL)
         start_pod_remove(runner->engine, pod->engine);
     (void)map_del(runner->pods, pod->key);
@@ -207,6 +209,7 @@ static void take_in(struct runner *runner, struct rpod *pod)
         spec.deadline_ms = spec.deadline_ms > used ? spec.deadline_ms - used : 1;
     }
     pod->stage = RPOD_LIVE;
+    hosts_enter(pod);
     struct runtime_pod slice = rpod_slice(pod);
     runner->options.runtime->ops->pod_create(runner->options.runtime, &slice);
     podadopt_pod(runner, pod, &spec);
@@ -247,6 +250,7 @@ static void remove_rest(struct runner *runner, struct rpod *pod)
 {
     forget_ends(runner, pod, true);
     gang_leave(pod);
+    hosts_leave(pod);
     if (pod->engine != NULL)
         start_pod_remove(runner->engine, pod->engine);
     pod->engine = NULL;
@@ -585,6 +589,7 @@ static void runner_map(struct control *control, const struct change *change)
         map_pod(runner, change);
     } else if (kind == &KIND_JOBSET) {
         gang_on_jobset(runner, change->obj);
+        hosts_on_jobset(runner, change->obj);
         if (runner->is_leaving)
             control_add(control, KEY_LEAVE);
     } else if (kind == &KIND_NODECONFIG) {
@@ -661,6 +666,7 @@ struct runner *runner_new(const struct runner_options *options)
     runner->pods = map_new();
     runner->by_uid = map_new();
     runner->gangs = map_new();
+    runner->hosts = map_new();
     runner->leaving = map_new();
     runner->tick_at = TIME_NEVER;
     arena_init(&runner->arena);
@@ -677,6 +683,7 @@ void runner_free(struct runner *runner)
     map_free(runner->pods);
     map_free(runner->by_uid);
     map_free(runner->gangs);
+    map_free(runner->hosts);
     map_free(runner->leaving);
     podadopt_done(runner);
     start_free(runner->engine);

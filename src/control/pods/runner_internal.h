@@ -61,6 +61,8 @@ struct rpod {
     int64_t stop_grace_s;
     time_ms started_at; /* wall */
 
+    struct hosts *hosts; /* hosts.c: names of its JobSet; or NULL */
+
     /* gang.c: of a pod whose agent is the node */
     struct gang *gang; /* NULL: it is none */
     struct member member;
@@ -78,6 +80,7 @@ struct runner {
     struct map *pods; /* by key */
     struct map *by_uid;
     struct map *gangs;   /* by the UID of their JobSet */
+    struct map *hosts;   /* the same, of those whose names pods are told */
     struct map *leaving; /* UIDs of JobSets whose epoch is to be over before pods end */
     VEC(struct unit_found) found;
     bool has_found_all;

@@ -87,9 +87,9 @@ struct runtime_ops {
     void (*pod_remove)(struct runtime *runtime, const char *uid);
     /* The object is gone, so its logs go too. */
     void (*pod_forget)(struct runtime *runtime, const struct runtime_pod *pod);
-    /* The names of a group's members, as text of /etc/hosts, for its processes to read at
-     * launch_node.hosts_dir/GROUP; NULL: the group is gone. May be NULL itself. */
-    void (*hosts)(struct runtime *runtime, const char *group, const char *text_or_null);
+    /* The names of a JobSet's members, as text of /etc/hosts, for its processes to read at
+     * launch_node.hosts_dir/SET; NULL: no pod of it is left. May be NULL itself. */
+    void (*hosts)(struct runtime *runtime, const char *set, const char *text_or_null);
     /* After RT_FOUND_ALL: whatever is kept of pods that are not known any more goes. */
     void (*sweep)(struct runtime *runtime, bool (*is_known)(void *arg, const char *uid), void *arg);
 };

@@ -29,6 +29,7 @@ void nodestage_open(struct nodestage *stage, bool notifies)
                                      .launch = {.name = "n",
                                                 .host_ip = "127.0.0.1",
                                                 .pod_ip = "127.0.0.1",
+                                                .hosts_dir = "/hosts",
                                                 .uid = 0,
                                                 .cpu_milli = 2000,
                                                 .memory_bytes = 1 << 30},

@@ -338,6 +338,130 @@ static void test_who_brings_an_agent(void **state)
     assert_group("", "", 3);
 }
 
+/* ---- names ---- */
+
+static struct {
+    struct runtime_ops ops;
+    int writes, removals;
+    char *text; /* as it is; NULL: there is no file */
+} names;
+
+static void on_hosts(struct runtime *runtime, const char *set, const char *text_or_null)
+{
+    (void)runtime;
+    assert_string_equal(set, set_uid());
+    names.writes += text_or_null != NULL;
+    names.removals += text_or_null == NULL;
+    mem_free(names.text);
+    names.text = mem_strdup(text_or_null);
+}
+
+static void keep_names(void)
+{
+    struct runtime *port = sim_runtime_port(s.runtime);
+    mem_free(names.text);
+    memset(&names, 0, sizeof(names));
+    names.ops = *port->ops;
+    names.ops.hosts = on_hosts;
+    port->ops = &names.ops;
+}
+
+static void resize(int members)
+{
+    scoped_free char *body = mem_printf(
+        "[{'op':'replace','path':'/spec/replicatedJobs/0/template/spec/completions','value':%d},"
+        "{'op':'replace','path':'/spec/replicatedJobs/0/template/spec/parallelism','value':%d}]",
+        members, members);
+    struct write *write = stage_write(WRITE_PATCH, &KIND_JOBSET, "default", "g", body);
+    write->patch_type = PATCH_JSON;
+    stage_do(s.sim, write);
+}
+
+/* One file for all pods of a JobSet, also where the node is nobody's agent. */
+static void test_names_live_as_long_as_a_pod_does(void **state)
+{
+    (void)state;
+    keep_names();
+    make_set("Recreate");
+    make_pod("a", set_uid(), WORKER);
+    make_pod("b", set_uid(),
+             "'restartPolicy':'OnFailure','containers':[{'name':'c','command':['muster-agent','--',"
+             "'x']}]");
+    run_s(&s, 2);
+    assert_int_equal(names.writes, 1);
+    assert_non_null(strstr(names.text, "\n127.0.0.1\tg-w-0-1.g g-w-0-1\n"));
+    assert_null(strstr(names.text, "g-w-0-2"));
+    publish(0, 1); /* says nothing of names */
+    run_s(&s, 1);
+    assert_int_equal(names.writes, 1);
+    resize(3);
+    assert_int_equal(names.writes, 2);
+    assert_non_null(strstr(names.text, "\tg-w-0-2.g g-w-0-2\n"));
+    dies("a", 0);
+    run_s(&s, 2);
+    assert_int_equal(names.removals, 0);
+    dies("b", 0);
+    run_s(&s, 2);
+    assert_int_equal(names.removals, 1);
+    assert_null(names.text);
+}
+
+static const char *const NO_ENV[] = {NULL};
+
+/* What the container of this pod is told, as the word that a manifest would use for it. */
+static void expect_names_at(const char *pod, const char *want)
+{
+    struct launch_node node = {
+        .name = "n", .pod_ip = "127.0.0.1", .hosts_dir = "/hosts", .base_env = NO_ENV};
+    struct arena arena = {0};
+    struct launch launch;
+    const struct obj *obj = pod_of(&s, pod);
+    yyjson_val *container = yyjson_arr_get_first(json_at(obj->root, "spec.containers"));
+    assert_int_equal(
+        launch_make(&arena, sim_store(s.sim)->cache, obj, container, &node, &launch, NULL), 0);
+    assert_string_equal(launch.argv[0], want);
+    arena_done(&arena);
+}
+
+static void test_containers_are_told_where_names_are(void **state)
+{
+    static const char NAMED[] = "'containers':[{'name':'c','command':['$(MUSTER_HOSTS_FILE)']}]";
+    (void)state;
+    make_set("Recreate");
+    make_pod("a", set_uid(), NAMED);
+    make_pod("b", "00000000-0000-0000-0000-000000000000", NAMED);
+    scoped_free char *want = mem_printf("/hosts/%s", set_uid());
+    expect_names_at("a", want);
+    expect_names_at("b", "$(MUSTER_HOSTS_FILE)");
+    stage_do(s.sim, stage_write(WRITE_DELETE, &KIND_JOBSET, "default", "g", NULL));
+    stage_do(
+        s.sim,
+        stage_write(WRITE_CREATE, &KIND_JOBSET, "default", "g",
+                    "{'metadata':{'name':'g'},'spec':{'network':{'enableDNSHostnames':false}}}"));
+    make_pod("d", set_uid(), NAMED);
+    expect_names_at("d", "$(MUSTER_HOSTS_FILE)");
+}
+
+static void test_a_group_has_its_names_through_restarts(void **state)
+{
+    (void)state;
+    keep_names();
+    make_set("InPlaceRestart");
+    make_pod("a", set_uid(), WORKER);
+    make_pod("b", set_uid(), WORKER);
+    publish(0, 1);
+    run_s(&s, 3);
+    dies("a", 9);
+    publish(1, 1);
+    publish(1, 2);
+    run_s(&s, 3);
+    assert_group("2", "2", 2);
+    assert_int_equal(names.writes, 1);
+    assert_int_equal(names.removals, 0);
+    mem_free(names.text);
+    names.text = NULL;
+}
+
 /* 4.1 g: pods of a JobSet of the same name that is gone do not start any more. */
 static void test_older_incarnations_are_fenced(void **state)
 {
@@ -369,6 +493,9 @@ int main(void)
         STORY(test_a_hasty_shutdown_waits_for_no_write),
         ALONE(test_others_do_not_wait),
         ALONE(test_who_brings_an_agent),
+        ALONE(test_names_live_as_long_as_a_pod_does),
+        ALONE(test_containers_are_told_where_names_are),
+        ALONE(test_a_group_has_its_names_through_restarts),
         ALONE(test_older_incarnations_are_fenced),
     };
     return cmocka_run_group_tests_name("control/gang", tests, NULL, NULL);

@@ -346,6 +346,8 @@ static void test_create(void **state)
 #define IN_PLACE_PODS(list)                                                                        \
     SET(JOBS("{'name':'a','template':{'spec':{" BEARS ROUND                                        \
              "'template':{'spec':{'containers':[" list "]}}}}}") IN_PLACE)
+#define CODE(action, code)                                                                         \
+    "{'action':'" action "','onExitCodes':{'operator':'In','values':[" code "]}}"
 #define AT "spec.replicatedJobs[0].template.spec."
 
 // clang-format off
@@ -377,10 +379,25 @@ static const struct row IN_PLACE_ROWS[] = {
      AT "completions: Required value: when completion mode is Indexed"},
     {"38 no completions, no index",
      IN_PLACE_JOB(BEARS "'completionMode':'NonIndexed','parallelism':1,"),
+     AT "completionMode: Invalid value: \"NonIndexed\": must be Indexed for restartStrategy "
+     "InPlaceRestart\n"
      AT "completions: Required value: must be set for restartStrategy InPlaceRestart"},
+    {"members without an index", IN_PLACE_JOB(BEARS "'completionMode':'NonIndexed'," ROUND),
+     AT "completionMode: Invalid value: \"NonIndexed\": must be Indexed for restartStrategy "
+     "InPlaceRestart"},
+    {"members with an index", IN_PLACE_JOB(BEARS "'completionMode':'Indexed'," ROUND), NULL},
     {"38 neither", IN_PLACE_JOB(BEARS),
      AT "completions: Required value: must be set for restartStrategy InPlaceRestart\n"
      AT "parallelism: Required value: must be set for restartStrategy InPlaceRestart"},
+    {"an index that may be given up", IN_PLACE_JOB(BEARS "'backoffLimitPerIndex':1," ROUND),
+     AT "backoffLimitPerIndex: Forbidden: may not be given with restartStrategy InPlaceRestart"},
+    {"an index that a rule gives up", IN_PLACE_JOB(BEARS "'backoffLimitPerIndex':1," ROUND
+        "'podFailurePolicy':{'rules':[" CODE("Count", "1") "," CODE("FailIndex", "2") "]},"),
+     AT "backoffLimitPerIndex: Forbidden: may not be given with restartStrategy InPlaceRestart\n"
+     AT "podFailurePolicy.rules[1].action: Invalid value: \"FailIndex\": must not be FailIndex with "
+     "restartStrategy InPlaceRestart"},
+    {"other rules", IN_PLACE_JOB(BEARS ROUND "'podFailurePolicy':{'rules':[" CODE("Count", "1") ","
+                                 CODE("FailJob", "2") "," CODE("Ignore", "3") "]},"), NULL},
     {"the same without InPlaceRestart", SET(ONE_JOB ",'failurePolicy':{'maxRestarts':2}"), NULL},
     {"every job is looked at",
      SET(JOBS(JOB("a", "", BEARS ROUND) "," JOB("b", "", "'podReplacementPolicy':'Failed'," ROUND))
@@ -552,10 +569,17 @@ static const struct broken SIDECAR[] = {
 };
 
 static const struct broken PARENT[] = {
-    {"doc as it is", NULL, NULL, NULL, NULL, NULL},
+    {"a parent", NULL, NULL, NULL, NULL, NULL},
     {"Never is the default where it is needed", "restartPolicy: Never", NULL, "hostPID: false", NULL,
      NULL},
-    {"doc restartPolicy", "restartPolicy: Never", NULL, "restartPolicy: OnFailure",
+};
+
+#define FIRST_NEVER "needs it.\n            restartPolicy: "
+
+static const struct broken POLICY[] = {
+    {"doc as it is", NULL, NULL, NULL, NULL, NULL},
+    {"Never is the default here as well", FIRST_NEVER "Never", NULL, "too", NULL, NULL},
+    {"doc restartPolicy", FIRST_NEVER "Never", NULL, FIRST_NEVER "OnFailure",
      POD "restartPolicy: Invalid value: \"OnFailure\": only \"Never\" is supported when "
      "podFailurePolicy is specified", NULL},
     {"doc name of the replicated job", "- name: worker\n    replicas", NULL,
@@ -591,6 +615,7 @@ static void test_document(void **state)
     (void)state;
     run_broken("jobset-in-place-sidecar.yaml", SIDECAR, ARRAY_LEN(SIDECAR));
     run_broken("jobset-in-place-parent.yaml", PARENT, ARRAY_LEN(PARENT));
+    run_broken("jobset-in-place-failure-policy.yaml", POLICY, ARRAY_LEN(POLICY));
     end_of_rows();
 }
 
