@@ -104,11 +104,13 @@ class Tunnel:
                     continue
                 source, other = self.pairs[fd]
                 try:
-                    data = source.recv(65536)
+                    data = source.recv(65536, socket.MSG_DONTWAIT)
                     if fd in self.tails:
                         self._note_lifts(fd, data)
                     if data:
                         other.sendall(data)
+                except BlockingIOError:  # the event was that of a connection which had this number before
+                    continue
                 except OSError:
                     data = b""
                 if not data:
