@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agents in pods of the embedded node: the document's two manifests, and its table of exit codes."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -193,18 +194,22 @@ def kill_a_worker(one, name):
     os.kill(pids[0], signal.SIGKILL)
 
 
+def is_below(pid, top):
+    """Whether one process is a child of the other, or a child of its children."""
+    while pid > 1 and pid != top:
+        pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return pid == top
+
+
 def find_sleeps(one):
     """Shells of workers of this node that are at work, when there are eight."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
+        with contextlib.suppress(OSError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            env = (folder / "environ").read_bytes()
-        except OSError:
-            continue
-        here = str(one.server.data).encode()
-        if words[:2] == [b"sh", b"-c"] and b"works" in words[2] and (here in env or b"MUSTER_POD" in env):
-            found.append(int(folder.name))
+            if (words[:2] == [b"sh", b"-c"] and b"works" in words[2] and
+                    is_below(int(folder.name), one.server.popen.pid)):
+                found.append(int(folder.name))
     return found if len(found) == 8 else None
 
 
