@@ -151,7 +151,7 @@ static void add_node_label(const struct set_look *look, yyjson_mut_doc *doc, siz
         list = yyjson_mut_arr(doc);
         json_mut_put(doc, pod, "tolerations", list);
     }
-    json_mut_put(doc, object_in(doc, pod, "nodeSelector"), JOBSET_NODE_LABEL,
+    json_mut_put(doc, json_mut_need_obj(doc, pod, "nodeSelector"), JOBSET_NODE_LABEL,
                  yyjson_mut_strcpy(doc, job));
     yyjson_mut_val *toleration = yyjson_mut_arr_add_obj(doc, list);
     yyjson_mut_obj_add_str(doc, toleration, "key", JOBSET_NODE_TAINT);

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""muster-agent as parent and as sidecar, against a real server; the test is the controller."""
+"""muster-agent as parent and as sidecar, against a real server; the test is the controller.
+
+Cases with a number are those that upstream pins of its agent, those with a letter it lacks; both are
+those of our notes on it."""
 
 import json
 import os
@@ -52,7 +55,7 @@ def requests(world):
 # ---- parent ----
 
 @cases
-def the_worker_starts_when_its_epoch_is_synced(world):
+def case_23_28_the_worker_starts_when_its_epoch_is_synced(world):
     group = Group(world)
     with running(group.parent(STAY)) as agent:
         group.wait_epoch(1)
@@ -203,7 +206,7 @@ def a_worker_may_have_time_to_end_before_a_restart(world):
 # ---- crashes ----
 
 @cases
-def a_killed_agent_takes_its_worker_along_and_the_next_one_goes_on(world):
+def case_25_f_a_killed_agent_takes_its_worker_along_and_the_next_one_goes_on(world):
     group = Group(world)
     with group.parent(STAY) as agent:
         group.sync(1)
@@ -218,20 +221,25 @@ def a_killed_agent_takes_its_worker_along_and_the_next_one_goes_on(world):
 
 
 @cases
-def an_agent_killed_behind_the_barrier_does_not_use_up_an_epoch(world):
+def case_d_f_agents_killed_behind_the_barrier_do_not_use_up_an_epoch(world):
     group = Group(world)
-    with group.parent(STAY) as agent:
-        group.wait_epoch(1)
-        agent.popen.kill()
-        agent.wait()
+    for come_so_far in (lambda _: None, lambda _: group.wait_epoch(1),
+                        lambda agent: agent.errors.until("epoch 1: waits")):
+        with group.parent(STAY) as agent:
+            come_so_far(agent)
+            agent.popen.kill()
+            agent.wait()
     with running(group.parent(STAY)) as agent:
         agent.errors.until("epoch 1: waits")
         group.sync(1)
         equal(group.wait_lines(1)[0].split()[0], "1", "epoch")
+        os.kill(pid_of(group.lines()[0]), signal.SIGKILL)
+        group.wait_epoch(2)
+        equal(len(group.lines()), 1, "workers of epoch 1")
 
 
 @cases
-def it_outlives_the_server(world):
+def case_b_it_outlives_the_server(world):
     group = Group(world)
     with running(group.parent(STAY)) as agent:
         group.sync(1)
@@ -343,7 +351,7 @@ def a_verdict_ends_worker_and_agent(world):
 # ---- sidecar ----
 
 @cases
-def a_sidecar_answers_the_probe_after_the_lift_and_ends_with_its_code(world):
+def case_31_a_sidecar_answers_the_probe_after_the_lift_and_ends_with_its_code(world):
     group = Group(world)
     port = free_port()
     with running(group.agent(STARTUP_PROBE_PORT=str(port), RESTART_POD_IN_PLACE_EXIT_CODE="64")) as agent:
@@ -352,6 +360,8 @@ def a_sidecar_answers_the_probe_after_the_lift_and_ends_with_its_code(world):
         equal(ask(port, "/other"), 404, "another path")
         group.sync(1)
         wait_until(lambda: ask(port) == 200, "200")
+        kids = pathlib.Path(f"/proc/{agent.popen.pid}/task/{agent.popen.pid}/children")
+        equal(kids.read_text(), "", "workers of a sidecar")
         equal(ask(port, "/barrier-is-lifted?x=y"), 200, "with a query")
         equal(ask(port, "/barrier-is-lifted/x"), 404, "below it")
         group.deprecate(1)
@@ -367,7 +377,7 @@ def a_sidecar_answers_the_probe_after_the_lift_and_ends_with_its_code(world):
 
 
 @cases
-def a_sidecar_opens_at_once_without_restart_in_place(world):
+def case_32_a_sidecar_opens_at_once_without_restart_in_place(world):
     group = Group(world, strategy="Recreate")
     port = free_port()
     with running(group.agent("--probe-port", str(port))) as agent:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers, agents, connections and the server are killed at random, and the promises of the restart
-protocol (model/README.md) are checked from what the workers themselves wrote down.
+protocol (model/README.md) are checked from what the workers themselves wrote down, what was done to
+them and what the server stored (promises.py).
 
 Once the test is the kubelet: it runs an agent for each pod that the server's own controllers make, starts
 it again when it dies, and reports success. Once a server with a node runs the workers, and its spawners
@@ -11,6 +12,7 @@ import contextlib
 import os
 import pathlib
 import random
+import re
 import select
 import signal
 import socket
@@ -22,6 +24,7 @@ import time
 from agents import agent_path, jobset, jobsets, pods
 from muster_test import LIMIT_S, Cases, Server, fail
 from objects import World
+from promises import Book, check, check_book, kill_worker, note, note_kill, read_lines
 
 cases = Cases()
 
@@ -40,11 +43,13 @@ echo "done $MUSTER_EPOCH $INDEX $$" >> "$LOG"
 
 class Tunnel:
     """The server's socket at another path, whose connections can be cut; as short as it can be,
-    because all of them are served by one thread."""
+    because all of them are served by one thread. What it tells of lifts it writes down first."""
 
-    def __init__(self, path, target):
-        self.path, self.target = str(path), target
+    def __init__(self, path, target, log):
+        self.path, self.target, self.log = str(path), target, log
         self.pairs = {}
+        self.tails = {}  # of what servers said last: a word may come in two parts
+        self.lifted = set()
         self.lock = threading.Lock()
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(self.path)
@@ -65,6 +70,7 @@ class Tunnel:
         with self.lock:
             self.pairs[client.fileno()] = (client, server)
             self.pairs[server.fileno()] = (server, client)
+            self.tails[server.fileno()] = b""
         for one in (client, server):
             poll.register(one.fileno(), select.EPOLLIN)
 
@@ -73,9 +79,18 @@ class Tunnel:
             source, other = self.pairs.pop(fd)
             self.pairs.pop(other.fileno(), None)
         for one in (source, other):
+            self.tails.pop(one.fileno(), None)
             with contextlib.suppress(OSError):
                 poll.unregister(one.fileno())
             one.close()
+
+    def _note_lifts(self, fd, data):
+        text = self.tails[fd] + data
+        self.tails[fd] = text[-40:]
+        for epoch in map(int, re.findall(rb'"syncedEpoch":(\d+)[,}]', text)):
+            if epoch not in self.lifted:
+                self.lifted.add(epoch)
+                note(self.log, "lift", epoch, "-", "-")
 
     def _serve(self):
         poll = select.epoll()
@@ -89,9 +104,13 @@ class Tunnel:
                     continue
                 source, other = self.pairs[fd]
                 try:
-                    data = source.recv(65536)
+                    data = source.recv(65536, socket.MSG_DONTWAIT)
+                    if fd in self.tails:
+                        self._note_lifts(fd, data)
                     if data:
                         other.sendall(data)
+                except BlockingIOError:  # the event was that of a connection which had this number before
+                    continue
                 except OSError:
                     data = b""
                 if not data:
@@ -117,12 +136,11 @@ class Tunnel:
 class Kubelet:
     """Runs an agent for each pod, for as long as the pod is there and has not succeeded."""
 
-    def __init__(self, world, ns, folder, tunnel):
-        self.world, self.ns, self.folder, self.tunnel = world, ns, folder, tunnel
-        self.agents = {}  # pod name: (Popen, index)
+    def __init__(self, world, ns, folder, log):
+        self.world, self.ns, self.folder, self.log = world, ns, folder, log
+        self.tunnel = Tunnel(folder / "tunnel", world.server.socket, log)
+        self.agents = {}  # pod name: (Popen, uid, index)
         self.done = set()
-        self.log = folder / "workers.log"
-        self.log.touch()
         self.go = folder / "go"
 
     def start(self, name, uid, index):
@@ -158,17 +176,27 @@ class Kubelet:
             self.world.api.patch(f"{pods(self.ns)}/{name}/status", {"status": {"phase": "Succeeded"}})
 
     def lines(self):
-        return [line.split() for line in self.log.read_text().splitlines()]
+        return read_lines(self.log)
+
+    @staticmethod
+    def worker(popen):
+        """The process of an agent's worker, as far as it is there."""
+        with contextlib.suppress(OSError):
+            kids = pathlib.Path(f"/proc/{popen.pid}/task/{popen.pid}/children").read_text().split()
+            return int(kids[0]) if kids else None
 
     def workers(self):
-        """The process of each member's worker, as far as it is there."""
-        found = {}
-        for popen, _, index in self.agents.values():
+        found = [(index, self.worker(popen)) for popen, _, index in self.agents.values()]
+        return sorted((index, pid) for index, pid in found if pid is not None)
+
+    def kill_agent(self, name):
+        """And the kernel its worker."""
+        popen, _, index = self.agents[name]
+        pid = self.worker(popen)
+        if pid is not None:
             with contextlib.suppress(OSError):
-                kids = pathlib.Path(f"/proc/{popen.pid}/task/{popen.pid}/children").read_text().split()
-                if kids:
-                    found[index] = int(kids[0])
-        return found
+                note_kill(self.log, index, pid)
+        popen.kill()
 
     def end(self):
         for popen, _, _ in self.agents.values():
@@ -177,39 +205,22 @@ class Kubelet:
             popen.wait(LIMIT_S)
 
 
-def check(lines, members):
-    """S2, S3 and S5 from the workers' own words; S1 and S4 follow from them and from the end."""
-    started, epoch = collections.Counter(), 0
-    for number, (what, at, index, _) in enumerate(lines, 1):
-        at = int(at)
-        if at < epoch:
-            fail(f"line {number}: {what} of {index} in epoch {at} after a start in {epoch} (S2, S5)")
-        if what != "start":
-            continue
-        started[index, at] += 1
-        if started[index, at] > 1:
-            fail(f"line {number}: {index} started twice in epoch {at} (S3)")
-        epoch = at
-    # Who has done its work before a last restart leaves the group, and is not started again.
-    last = {index for (index, at) in started if at == epoch}
-    last |= {index for what, _, index, _ in lines if what == "done"}
-    if len(last) != members:
-        fail(f"epoch {epoch}: only {sorted(last)} started in the end")
-    return epoch
+def beating(lines, members, synced):
+    """Who has lately run in this epoch."""
+    return {index for what, epoch, index, _ in lines[-4 * members:] if epoch == synced and what in ("start", "beat")}
 
 
 def torment(kubelet, server, dice):
     """One blow."""
     what = dice.choices(("worker", "agent", "cut", "server"), (10, 5, 4, 1))[0]
     if what == "worker":
-        workers = sorted(kubelet.workers().items())
-        for _, pid in dice.sample(workers, min(len(workers), dice.choice((1, 1, 1, 3)))):
-            with contextlib.suppress(OSError):
-                os.kill(pid, dice.choice((signal.SIGKILL, signal.SIGTERM)))
+        workers = kubelet.workers()
+        for index, pid in dice.sample(workers, min(len(workers), dice.choice((1, 1, 1, 3)))):
+            kill_worker(kubelet.log, index, pid, dice.choice((signal.SIGKILL, signal.SIGTERM)))
     elif what == "agent":
         name = dice.choice(sorted(kubelet.agents)) if kubelet.agents else None
         if name:
-            kubelet.agents[name][0].kill()
+            kubelet.kill_agent(name)
     elif what == "cut":
         kubelet.tunnel.cut(dice.choice((0.05, 0.3, 1.0)), dice)
     else:
@@ -219,23 +230,61 @@ def torment(kubelet, server, dice):
     return what
 
 
-def refuses(text, members, word):
+# ---- the checks themselves ----
+
+def forged(text):
+    return [line.split() for line in text.split(", ")]
+
+
+def stored(text):
+    return [(int(revision), what, int(epoch), index) for what, epoch, index, revision in forged(text)]
+
+
+def refuses(word, checked, *words):
     try:
-        check([line.split() for line in text.split(", ")], members)
+        checked(*words)
     except AssertionError as error:
         if word in str(error):
             return
-    fail(f"no complaint about {word} in: {text}")
+    fail(f"no complaint about {word} of {words}")
+
+
+BEGUN = "lift 1 - -, start 1 0 7, start 1 1 8, beat 1 0 7, "
 
 
 @cases
 def a_log_that_breaks_a_promise_is_seen(world):
     del world
-    refuses("start 1 0 7, start 1 1 8, start 2 0 9, beat 1 1 8, start 2 1 10", 2, "S2")
-    refuses("start 1 0 7, start 1 1 8, start 1 0 9", 2, "S3")
-    refuses("start 2 0 7, start 2 1 8, start 1 0 9", 2, "S5")
-    refuses("start 1 0 7, start 1 1 8, start 2 0 9", 2, "started in the end")
-    check([line.split() for line in "start 1 0 7, start 2 0 8, start 2 1 9, done 2 0 8".split(", ")], 2)
+    refuses("S1", check, forged("start 1 0 7, lift 1 - -, start 1 1 8"), 2, 1, True)
+    refuses("S1", check, forged(BEGUN + "kill 1 0 7, start 2 0 9, lift 2 - -, start 2 1 10"), 2, 2, True)
+    refuses("S1", check, forged(BEGUN + "start 2 0 9, start 2 1 10"), 2, 1)
+    refuses("S2", check, forged(BEGUN + "lift 2 - -, start 2 0 9, beat 1 1 8, start 2 1 10"), 2, 2)
+    refuses("S2", check, forged(BEGUN + "lift 2 - -, start 2 0 9, done 1 1 8"), 2, 2)
+    refuses("S3", check, forged(BEGUN + "start 1 0 9"), 2, 1)
+    refuses("S4", check, forged(BEGUN + "kill 1 1 8, beat 1 0 7, done 1 0 7"), 2, 1)
+    refuses("S4", check, forged(BEGUN + "kill 1 1 8, lift 2 - -, start 2 0 9, start 2 1 10, kill 2 0 9, "
+                                "done 2 1 10, done 2 0 9"), 2, 2)
+    refuses("S5", check, forged("lift 2 - -, start 2 0 7, start 2 1 8, lift 1 - -, start 1 0 9"), 2, 2)
+    refuses("started in the end", check, forged(BEGUN + "lift 2 - -, start 2 0 9"), 2, 2)
+    check(forged(BEGUN + "kill 1 0 7, kill 1 0 7, beat 1 1 8, lift 2 - -, start 2 0 9, start 2 1 10"), 2, 2, True)
+    check(forged(BEGUN + "lift 3 - -, start 3 0 8, start 3 1 9, done 3 0 8, kill 3 1 9, lift 4 - -, "
+                         "start 4 1 11"), 2, 4, True)
+
+
+@cases
+def a_book_that_breaks_a_promise_is_seen(world):
+    del world
+    refuses("S1", check_book, stored("said 1 0 5, lift 1 - 6, said 1 1 7"), 2)
+    refuses("S1", check_book, stored("said 1 0 5, said 1 1 6, lift 1 - 7, said 2 1 8, lift 2 - 9"), 2)
+    refuses("S1", check_book, stored("said 1 0 5, said 1 1 6, lift 1 - 7, said 2 1 8, lift 2 - 9, good 0 0 10"), 2)
+    refuses("S5", check_book, stored("said 2 0 5, said 1 0 6"), 1)
+    refuses("S5", check_book, stored("said 2 0 5, lift 2 - 6, lift 1 - 7"), 1)
+    refuses("S5", check_book, stored("over 2 - 6, over 1 - 7"), 1)
+    # In any order: revisions tell.
+    last = check_book(stored("lift 2 - 11, said 1 1 6, lift 1 - 7, over 1 - 9, said 2 1 8, said 1 0 5, "
+                             "said 2 0 10, good 0 1 12, said 3 0 13, lift 3 - 14"), 2)
+    if last != 3:
+        fail(f"the last epoch that was lifted is 3, not {last}")
 
 
 @cases
@@ -247,8 +296,9 @@ def a_group_survives_what_is_done_to_it(world):
     dice = random.Random(seed)
     ns = world.new_namespace()
     folder = pathlib.Path(world.folder)
-    tunnel = Tunnel(folder / "tunnel", world.server.socket)
-    kubelet = Kubelet(world, ns, folder, tunnel)
+    log = folder / "workers.log"
+    log.touch()
+    kubelet, book = Kubelet(world, ns, folder, log), Book(world.server, ns)
     thing = jobset("set", members, restarts=1000000)
     del thing["spec"]["managedBy"]
     world.api.ok("POST", jobsets(ns), thing)
@@ -262,8 +312,7 @@ def a_group_survives_what_is_done_to_it(world):
             kubelet.look_after()
             status = world.api.get(f"{jobsets(ns)}/set")["status"]
             synced = str(status.get("syncedEpoch", 0))
-            beats = {i for w, e, i, _ in kubelet.lines()[-4 * members:] if e == synced and w != "done"}
-            if len(beats) == members:
+            if len(beating(kubelet.lines(), members, synced)) == members:
                 return
             time.sleep(0.05)
         fail(f"the members did not come together: {status}\n{kubelet.lines()[-members:]}\n"
@@ -288,8 +337,9 @@ def a_group_survives_what_is_done_to_it(world):
         world.api.wait_for(jobsets(ns), lambda s: s["status"].get("terminalState") == "Completed")
     finally:
         kubelet.end()
-        tunnel.close()
-    epoch = check(kubelet.lines(), members)
+        kubelet.tunnel.close()
+        book.close()
+    epoch = check(kubelet.lines(), members, check_book(book.entries, members), is_told=True)
     said = (folder / "agents.log").read_text(errors="replace")
     for word in ("Sanitizer", "runtime error:", "Assertion"):
         if word in said:
@@ -310,6 +360,7 @@ class Machine:
         self.log.touch()
         self.server = Server(folder / "machine", node=True).start()
         self.api = self.server.local()
+        self.book = Book(self.server, "default")
         index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
         worker = {"name": "w", "command": ["bash", "-c", WORKER.replace("$$", "$$$$")], "env": [
             {"name": "LOG", "value": str(self.log)}, {"name": "GO", "value": str(self.go)},
@@ -324,12 +375,12 @@ class Machine:
         return self.api.get(f"{jobsets('default')}/set").get("status", {})
 
     def lines(self):
-        return [line.split() for line in self.log.read_text().splitlines()]
+        return read_lines(self.log)
 
     def workers(self):
         """Who began last in each place, as far as it is there."""
         pids = {index: int(pid) for what, _, index, pid in self.lines() if what == "start"}
-        return sorted(pid for pid in pids.values() if os.path.exists(f"/proc/{pid}"))
+        return sorted((index, pid) for index, pid in pids.items() if os.path.exists(f"/proc/{pid}"))
 
     def spawners(self):
         found = []
@@ -354,7 +405,7 @@ class Machine:
         while time.monotonic() < end:
             status = self.status()
             synced = str(status.get("syncedEpoch", 0))
-            if len({i for w, e, i, _ in self.lines()[-4 * self.members:] if e == synced}) == self.members:
+            if len(beating(self.lines(), self.members, synced)) == self.members:
                 return
             time.sleep(0.05)
         fail(f"the members did not come together: {status}\n{self.lines()[-self.members:]}\n"
@@ -375,7 +426,8 @@ def torment_machine(machine, dice):
         return what
     spawners = machine.spawners() if what == "spawners" else []
     workers = machine.workers()
-    kill_all(dice.sample(workers, min(len(workers), dice.choice((1, 1, 1, 3)))))
+    for index, pid in dice.sample(workers, min(len(workers), dice.choice((1, 1, 1, 3)))):
+        kill_worker(machine.log, index, pid)
     if spawners:
         time.sleep(dice.random() * 0.06)  # into the midst of the starts that follow
         kill_all(spawners)
@@ -404,11 +456,12 @@ def a_group_on_a_node_survives_it_too(world):
         machine.go.touch()
         machine.api.wait_for(jobsets("default"), lambda s: s["status"].get("terminalState") == "Completed")
         machine.api.close()
+        machine.book.close()
         machine.server.stop()
     finally:
         machine.go.touch()  # workers that a failure left behind end by themselves
         machine.server.end()
-    epoch = check(machine.lines(), members)
+    epoch = check(machine.lines(), members, check_book(machine.book.entries, members))
     print(f"# {dict(blows)}, {epoch} epochs", flush=True)
     if epoch < 2:
         fail("nothing was restarted: the test tried nothing")

@@ -119,6 +119,30 @@ def volumes_are_shared_and_go_with_the_pod(n):
                 os.rmdir(f"/tmp/muster-test-{name}")
 
 
+@cases
+def case_85_86_volumes_outlive_a_restart_of_all_containers(n):
+    if os.getuid() != 0:
+        raise Skip("mounting needs root")
+    place = "/tmp/muster-test-kept"
+    mounts = {"volumeMounts": [{"name": "kept", "mountPath": place}]}
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [64]}}
+    try:
+        n.create(pod("kept", container(
+            "a", f"echo a >> {place}/runs; test $(grep -c a {place}/runs) = 2 || exit 64; "
+                 f"cat {place}/runs; exec sleep 1000", restartPolicy="Never", restartPolicyRules=[rule], **mounts),
+            container("b", "exec sleep 1000"), inits=[container("i", f"echo i >> {place}/runs", **mounts)],
+            restartPolicy="Never", volumes=[{"name": "kept", "emptyDir": {}}]))
+        thing = n.wait("kept", lambda p: is_ready(p) and len(statuses(p)) == 3 and
+                       all(one["restartCount"] == 1 for one in statuses(p).values()))
+        wait_until(lambda: n.log(thing, "a", generation=2) == "i\na\ni\na\n", "what both runs wrote")
+        equal({name: one["lastState"]["terminated"]["exitCode"] for name, one in statuses(thing).items()},
+              {"i": 0, "a": 64, "b": 137}, "last states")
+        n.delete("kept", grace=0)
+    finally:
+        with contextlib.suppress(OSError):
+            os.rmdir(place)
+
+
 # ---- readiness ----
 
 @contextlib.contextmanager

@@ -18,9 +18,10 @@ from pods import Node, wait_until
 cases = Cases()
 SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
 PODS = "/api/v1/namespaces/default/pods"
+EXAMPLE = SOURCE / "examples" / "training.yaml"
 TRAIN = SOURCE / "examples" / "training" / "train.py"
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-KILLS_S = 75  # all of them; what is not done by then is fewer kills, not a failure
+KILLS, KILLS_A_RUN = 100, 25
 
 
 class World:
@@ -95,49 +96,89 @@ def workers(mark):
     return found
 
 
-def train_under_fire(w, name, count, kills, until):
-    """Kills random workers at random moments; the fingerprint, and how many were killed."""
-    folder, result = w.path("states"), w.path("result")
-    steps, chance = 60, random.Random(count)
-    command = ["python3", str(TRAIN), "--steps", str(steps), "--save-every", "3", "--pause-ms", "8",
-               "--dir", str(folder), "--result", str(result)]
-    w.api.ok("POST", SETS, job_set(name, count, command))
-    killed = 0
-    while killed < kills and time.monotonic() < until and not is_over(w.set(name)):
-        time.sleep(chance.uniform(0, 0.25))  # not to be right, but to hit at any moment
-        there = workers(folder)
-        if there:
-            try:
-                os.kill(chance.choice(there), signal.SIGKILL)
-                killed += 1
-            except ProcessLookupError:
-                pass
+def worker_of(thing):
+    """The container of the group's workers."""
+    return thing["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]
+
+
+def example(w, name):
+    """examples/training.yaml as the server reads it, as a JobSet of this name that may be restarted
+    for ever and keeps its states in a folder of this test."""
+    made = w.api.call("POST", SETS + "?dryRun=All", EXAMPLE.read_text(), {"Content-Type": "application/yaml"})
+    equal(made.status, 201, f"status of {made.text[:500]}")
+    thing = made.json()
+    thing["metadata"] = {"name": name}
+    del thing["status"]
+    thing["spec"]["failurePolicy"]["maxRestarts"] = 1000
+    worker = worker_of(thing)
+    worker["workingDir"] = str(SOURCE)
+    worker["args"] = [arg.replace("/tmp/", f"{w.folder}/") for arg in worker["args"]]
+    return thing
+
+
+def alone(thing):
+    """What one process without any network comes to."""
+    worker = worker_of(thing)
+    size = {one["name"]: one["value"] for one in worker["env"] if "value" in one}
+    return subprocess.run([sys.executable, str(TRAIN), "--alone", *worker["args"]], stdout=subprocess.PIPE,
+                          text=True, check=True, env={**os.environ, **size}).stdout.strip()
+
+
+def train(w, thing, torment):
+    """Runs it; torment(pids) is called again and again while it wants to be and the group runs, with what
+    gives its workers. The result, and how often the group was restarted."""
+    name, result = thing["metadata"]["name"], w.path("result")
+    worker_of(thing)["args"] += ["--result", str(result)]
+    made = w.api.ok("POST", SETS, thing)
+    folder = f"{w.folder}/muster-training-{made['metadata']['uid']}"
+    while not is_over(w.set(name)) and torment(lambda: workers(folder)):
+        pass
     end = w.wait_set(name, is_over)
     equal([c["type"] for c in end["status"]["conditions"]
            if c["status"] == "True" and c["type"] in ("Completed", "Failed")], ["Completed"], "end")
     restarts = end["status"].get("inPlaceRestarts", 0)
-    if restarts > killed:
-        fail(f"{restarts} restarts for {killed} deaths")
     equal(synced(end), restarts + 1, "epoch")
     w.remove(name)
-    return result.read_text().strip(), killed
+    return result.read_text().strip(), restarts
+
+
+class Killer:
+    """Kills one of the workers at a time, at any time: mostly soon after the one before, so that it hits
+    a group that still begins; now and then when all have worked for a while."""
+
+    def __init__(self, dice):
+        self.dice, self.killed, self.limit = dice, 0, 0
+
+    def __call__(self, pids):
+        most = 1.2 if self.dice.random() < 0.2 else 0.25
+        time.sleep(self.dice.uniform(0, most))  # not to be right, but to hit at any moment
+        there = pids()
+        if there:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.dice.choice(there), signal.SIGKILL)
+                self.killed += 1
+        return self.killed < self.limit
 
 
 @cases
 def the_result_is_the_same_however_often_somebody_dies(w):
-    until, killed, number = time.monotonic() + KILLS_S, 0, 0
-    while killed < 100 and time.monotonic() < until:
-        count = 8 if number == 0 else 4
-        alone = subprocess.run([sys.executable, str(TRAIN), "--alone", "--steps", "60"],
-                               stdout=subprocess.PIPE, text=True, check=True,
-                               env={**os.environ, "WORLD_SIZE": str(count)}).stdout.strip()
-        got, more = train_under_fire(w, f"fire-{number}", count, min(25, 100 - killed), until)
-        equal(got, alone, f"result of run {number}")
-        killed += more
+    thing = example(w, "undisturbed")
+    args = worker_of(thing)["args"]
+    place = args.index("--fail")  # whom it kills by itself
+    del args[place:place + 2]
+    right = alone(thing)
+    equal(train(w, thing, lambda _: False), (right, 0), "result and restarts of a run without any death")
+    killer, number = Killer(random.Random(8)), 0
+    while killer.killed < KILLS:
+        before = killer.killed
+        killer.limit = min(before + KILLS_A_RUN, KILLS)
+        got, restarts = train(w, example(w, f"fire-{number}"), killer)
+        killed = killer.killed - before
+        print(f"# run {number}: {killed} killed, {restarts} restarts", flush=True)
+        equal(got, right, f"result of run {number}")
+        if restarts > killed + 1:
+            fail(f"{restarts} restarts for {killed} deaths, and the one of its own")
         number += 1
-    print(f"# {killed} kills in {number} runs")
-    if killed < 20:
-        fail(f"only {killed} kills")
 
 
 @cases

@@ -194,9 +194,9 @@ static void test_the_verdict_ends_them(void **state)
     assert_group("1", "1", 0);
 }
 
-/* ---- the node comes back (4.1 f) ---- */
+/* ---- the node comes back ---- */
 
-static void test_workers_that_live_go_on(void **state)
+static void test_f_workers_that_live_go_on(void **state)
 {
     (void)state;
     publish(0, 1);
@@ -217,7 +217,7 @@ static void crash_with(const char *dying)
     run_s(&s, 5);
 }
 
-static void test_a_death_that_nobody_saw(void **state)
+static void test_f_before_it_could_tell_of_a_death(void **state)
 {
     (void)state;
     publish(0, 1);
@@ -227,7 +227,7 @@ static void test_a_death_that_nobody_saw(void **state)
     assert_string_equal(container_says(&s, "a", "c", "lifecycle.state"), "blocked");
 }
 
-static void test_back_behind_the_barrier(void **state)
+static void test_f_back_behind_the_barrier(void **state)
 {
     (void)state;
     publish(0, 1);
@@ -239,6 +239,27 @@ static void test_back_behind_the_barrier(void **state)
     publish(1, 2);
     run_s(&s, 5);
     assert_group("2", "2", 2); /* announced before, so nothing is announced twice */
+}
+
+/* However often it comes back before the lift, each worker starts once. */
+static void test_d_back_many_times_behind_the_barrier(void **state)
+{
+    (void)state;
+    for (int epoch = 1; epoch <= 5; epoch++) {
+        for (int times = 1; times < epoch; times++) {
+            sim_crash(s.sim);
+            run_s(&s, 5);
+            assert_int_equal(alive("a") + alive("b"), 0);
+        }
+        uint64_t starts = sim_runtime_starts(s.runtime);
+        publish(epoch - 1, epoch);
+        run_s(&s, 3);
+        scoped_free char *text = mem_printf("%d", epoch);
+        assert_group(text, text, 2);
+        assert_int_equal(sim_runtime_starts(s.runtime), starts + 2);
+        dies(epoch % 2 == 0 ? "a" : "b", 1);
+        publish(epoch, epoch);
+    }
 }
 
 /* ---- the node is told to end ---- */
@@ -462,8 +483,8 @@ static void test_a_group_has_its_names_through_restarts(void **state)
     names.text = NULL;
 }
 
-/* 4.1 g: pods of a JobSet of the same name that is gone do not start any more. */
-static void test_older_incarnations_are_fenced(void **state)
+/* Pods of a JobSet of the same name that is gone do not start any more. */
+static void test_g_older_incarnations_are_fenced(void **state)
 {
     (void)state;
     make_set("InPlaceRestart");
@@ -485,9 +506,10 @@ int main(void)
         STORY(test_statuses_are_written_afterwards),
         STORY(test_success_leaves),
         STORY(test_the_verdict_ends_them),
-        STORY(test_workers_that_live_go_on),
-        STORY(test_a_death_that_nobody_saw),
-        STORY(test_back_behind_the_barrier),
+        STORY(test_f_workers_that_live_go_on),
+        STORY(test_f_before_it_could_tell_of_a_death),
+        STORY(test_f_back_behind_the_barrier),
+        STORY(test_d_back_many_times_behind_the_barrier),
         STORY(test_a_shutdown_is_not_the_groups_fault),
         STORY(test_a_shutdown_at_the_barrier),
         STORY(test_a_hasty_shutdown_waits_for_no_write),
@@ -496,7 +518,7 @@ int main(void)
         ALONE(test_names_live_as_long_as_a_pod_does),
         ALONE(test_containers_are_told_where_names_are),
         ALONE(test_a_group_has_its_names_through_restarts),
-        ALONE(test_older_incarnations_are_fenced),
+        ALONE(test_g_older_incarnations_are_fenced),
     };
     return cmocka_run_group_tests_name("control/gang", tests, NULL, NULL);
 }

@@ -187,6 +187,89 @@ static void test_strays(void **state)
     assert_int_equal(sim_runtime_starts(s.runtime), 2);
 }
 
+/* ---- a restart of all goes on ---- */
+
+#define ALL_AGAIN                                                                                  \
+    "'restartPolicy':'Never','initContainers':[{'name':'setup','command':['x']},"                  \
+    "{'name':'side','command':['x'],'restartPolicy':'Always'}],"                                   \
+    "'containers':[{'name':'c','command':['x'],'restartPolicy':'Never','restartPolicyRules':[{"    \
+    "'action':'RestartAllContainers','exitCodes':{'operator':'In','values':[64]}}]},"              \
+    "{'name':'d','command':['x']}]"
+
+static void check_all_run_again(void)
+{
+    static const char *const NAMES[] = {"setup", "side", "c", "d"};
+    run_s(&s, 30);
+    assert_true(is_condition(&s, "p", "Ready", "True"));
+    assert_int_equal(sim_runtime_alive(s.runtime, NULL), 3);
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        assert_int_equal(container_number(&s, "p", NAMES[i], "restartCount"), 1);
+    assert_int_equal(sim_runtime_starts(s.runtime), 2 * ARRAY_LEN(NAMES));
+    sim_runtime_heal(s.runtime);
+    nodestage_delete(&s, "p", 0);
+    run_s(&s, 5);
+    assert_int_equal(sim_runtime_kept(s.runtime), 0);
+}
+
+static void begin_to_restart_all(void)
+{
+    nodestage_pod(&s, "p", "'sim.muster.dev/run':'setup=5s'", ALL_AGAIN);
+    run_s(&s, 7);
+    assert_int_equal(sim_runtime_alive(s.runtime, NULL), 3);
+    sim_runtime_set_faults(s.runtime, &(struct sim_runtime_faults){.death_ms = 10000});
+    end("p", "c", 64);
+}
+
+static void check_back_in_the_clean_up(bool crashes)
+{
+    begin_to_restart_all();
+    for (int i = 0; i < 3; i++) {
+        stage_run(s.sim, 500);
+        assert_int_equal(sim_runtime_starts(s.runtime), 4);
+        assert_in_range(sim_runtime_alive(s.runtime, NULL), 1, 2);
+        come_back(crashes);
+    }
+    check_all_run_again();
+}
+
+static void check_back_in_the_start_up(bool crashes)
+{
+    begin_to_restart_all();
+    for (int i = 0; i < 200 && sim_runtime_starts(s.runtime) == 4; i++)
+        stage_run(s.sim, 100);
+    for (int i = 0; i < 3; i++) { /* while the init container runs, which takes five seconds */
+        assert_int_equal(sim_runtime_starts(s.runtime), 5);
+        assert_int_equal(sim_runtime_alive(s.runtime, NULL), 1);
+        come_back(crashes);
+        stage_run(s.sim, 1000);
+    }
+    check_all_run_again();
+}
+
+static void test_87_back_in_the_clean_up(void **state)
+{
+    (void)state;
+    check_back_in_the_clean_up(false);
+}
+
+static void test_87_crash_in_the_clean_up(void **state)
+{
+    (void)state;
+    check_back_in_the_clean_up(true);
+}
+
+static void test_87_back_in_the_start_up(void **state)
+{
+    (void)state;
+    check_back_in_the_start_up(false);
+}
+
+static void test_87_crash_in_the_start_up(void **state)
+{
+    (void)state;
+    check_back_in_the_start_up(true);
+}
+
 /* ---- time ---- */
 
 /* Pauses, graces and time-outs do not follow the clock on the wall. */
@@ -281,6 +364,10 @@ int main(void)
         TEST(test_config_is_gone),
         TEST(test_deletion_goes_on),
         TEST(test_strays),
+        TEST(test_87_back_in_the_clean_up),
+        TEST(test_87_crash_in_the_clean_up),
+        TEST(test_87_back_in_the_start_up),
+        TEST(test_87_crash_in_the_start_up),
         TEST(test_clock_set_back),
         TEST(test_set_back_and_restarted),
         TEST(test_node_is_written_again),

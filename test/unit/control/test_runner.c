@@ -277,6 +277,39 @@ static void test_init_fails(void **state)
     assert_int_equal(sim_runtime_starts(s.runtime), 1);
 }
 
+#define ALL_AGAIN                                                                                  \
+    "'restartPolicy':'Never','initContainers':[{'name':'setup','command':['x']},"                  \
+    "{'name':'side','command':['x'],'restartPolicy':'Always'}],"                                   \
+    "'containers':[{'name':'c','command':['x'],'restartPolicy':'Never','restartPolicyRules':[{"    \
+    "'action':'RestartAllContainers','exitCodes':{'operator':'In','values':[64]}}]},"              \
+    "{'name':'d','command':['x']}]"
+
+static void test_86_a_restart_of_all_is_told_of_each(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int code;
+    } rows[] = {{"setup", 0}, {"side", 128 + SIGKILL}, {"c", 64}, {"d", 128 + SIGKILL}};
+    nodestage_pod(&s, "p", "'sim.muster.dev/run':'setup=2s'", ALL_AGAIN);
+    run_s(&s, 4);
+    assert_true(is_condition(&s, "p", "Ready", "True"));
+    end("p", "c", 64);
+    assert_string_equal(pod_says(&s, "p", "phase"), "Pending");
+    run_s(&s, 4);
+    assert_string_equal(pod_says(&s, "p", "phase"), "Running");
+    assert_true(is_condition(&s, "p", "Ready", "True"));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *name = rows[i].name;
+        assert_int_equal(container_number(&s, "p", name, "restartCount"), 1);
+        assert_int_equal(container_number(&s, "p", name, "lastState.terminated.exitCode"),
+                         rows[i].code);
+        assert_string_not_equal(container_says(&s, "p", name, "lastState.terminated.finishedAt"),
+                                "");
+    }
+    assert_int_equal(alive("p"), 3);
+}
+
 /* ---- readiness ---- */
 
 static void test_probes(void **state)
@@ -598,6 +631,7 @@ int main(void)
         TEST(test_not_run),
         TEST(test_init_and_sidecar),
         TEST(test_init_fails),
+        TEST(test_86_a_restart_of_all_is_told_of_each),
         TEST(test_probes),
         TEST(test_start_timeout),
         TEST(test_notify_and_watchdog),

@@ -67,6 +67,78 @@ static void play(const char *title, struct member_status first, const struct row
         play(title, (struct member_status){deprecated, synced, false}, rows_, ARRAY_LEN(rows_));   \
     } while (0)
 
+/* What upstream pins of its agent, by the numbers of our notes on it. An epoch is upstream's
+ * attempt and one, 0 what is not there yet; its barrier is up in MEMBER_WAIT and down in
+ * MEMBER_RUN. */
+static void test_23_25_26_28_29_upstreams_agent(void **state)
+{
+    (void)state;
+    PLAY("23: the first start", 0, 0, {JOIN, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 1},
+         {WRITTEN, 1, 0, MEMBER_NOTHING, MEMBER_WAIT, 1},
+         {SEE, 0, 0, MEMBER_NOTHING, MEMBER_WAIT, 1});
+    PLAY("25: the source of a second failure", 1, 2,
+         {JOIN, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 3});
+    PLAY("25: and it has announced before", 1, 2, {JOIN, 2, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 3});
+    PLAY("26: it restarts with the group", 1, 1, {JOIN, 1, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 2},
+         {SEE, 1, 1, MEMBER_NOTHING, MEMBER_ANNOUNCE, 2},
+         {WRITTEN, 2, 0, MEMBER_NOTHING, MEMBER_WAIT, 2},
+         {SEE, 1, 1, MEMBER_NOTHING, MEMBER_WAIT, 2});
+    PLAY("28, 29: the first barrier", 0, 0, {JOIN, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 1},
+         {WRITTEN, 1, 0, MEMBER_NOTHING, MEMBER_WAIT, 1}, {SEE, 0, 1, MEMBER_START, MEMBER_RUN, 1},
+         {SEE, 0, 1, MEMBER_NOTHING, MEMBER_RUN, 1});
+    PLAY("28, 29: a later one", 1, 1, {JOIN, 2, 0, MEMBER_NOTHING, MEMBER_WAIT, 2},
+         {SEE, 1, 2, MEMBER_START, MEMBER_RUN, 2}, {SEE, 1, 2, MEMBER_NOTHING, MEMBER_RUN, 2});
+}
+
+/* Its view of the group may be old or not there at all: its own epoch only grows, so its death is
+ * never taken for the one before. */
+static void test_b_a_death_is_not_lost(void **state)
+{
+    (void)state;
+    PLAY("seen through an old view", 1, 2, {JOIN, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 3},
+         {WRITTEN, 3, 0, MEMBER_NOTHING, MEMBER_WAIT, 3}, {SEE, 2, 3, MEMBER_START, MEMBER_RUN, 3},
+         {SEE, 0, 1, MEMBER_NOTHING, MEMBER_RUN, 3}, {DIES, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 4},
+         {SEE, 0, 0, MEMBER_NOTHING, MEMBER_ANNOUNCE, 4},
+         {SEE, 2, 3, MEMBER_NOTHING, MEMBER_ANNOUNCE, 4},
+         {WRITTEN, 4, 0, MEMBER_NOTHING, MEMBER_WAIT, 4},
+         {SEE, 2, 3, MEMBER_NOTHING, MEMBER_WAIT, 4}, {SEE, 3, 4, MEMBER_START, MEMBER_RUN, 4});
+    PLAY("back, and its epoch was lifted", 1, 2, {JOIN, 2, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 3},
+         {SEE, 1, 2, MEMBER_NOTHING, MEMBER_ANNOUNCE, 3});
+    PLAY("back in another pod", 1, 2, {JOIN, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 3});
+    PLAY("back, and it had told of it", 1, 2, {JOIN, 3, 0, MEMBER_NOTHING, MEMBER_WAIT, 3},
+         {SEE, 1, 2, MEMBER_NOTHING, MEMBER_WAIT, 3}, {SEE, 2, 3, MEMBER_START, MEMBER_RUN, 3});
+}
+
+/* Agents of one place, one after the other before the lift; the `told`-th gets its epoch stored. */
+static void come_before_the_lift(int times, int told)
+{
+    struct member member = {0};
+    struct member_status before = {1, 1, false}, lifted = {1, 2, false};
+    int64_t announced = 1;
+    for (int i = 0; i <= times; i++) {
+        member = (struct member){0};
+        enum member_act act = member_join(&member, announced, &before);
+        assert_int_equal(act, announced == 2 ? MEMBER_NOTHING : MEMBER_WRITE);
+        assert_int_equal(member.epoch, 2);
+        if (i == told)
+            announced = 2;
+    }
+    if (member.state == MEMBER_ANNOUNCE)
+        assert_int_equal(member_written(&member, announced), MEMBER_NOTHING);
+    assert_int_equal(member_see(&member, &lifted), MEMBER_START);
+    assert_int_equal(member_see(&member, &lifted), MEMBER_NOTHING);
+}
+
+/* However often it comes before the lift, the epoch stays, and the worker starts once. */
+static void test_d_agents_come_again_before_the_lift(void **state)
+{
+    (void)state;
+    for (int times = 0; times <= 6; times++) {
+        for (int told = 0; told <= times; told++)
+            come_before_the_lift(times, told);
+    }
+}
+
 static void test_first_start(void **state)
 {
     (void)state;
@@ -105,9 +177,6 @@ static void test_the_answer_is_slower_than_the_others(void **state)
 static void test_join_later(void **state)
 {
     (void)state;
-    /* notes 25: the source of a second failure; 26: one that restarts with the group */
-    PLAY("synced 2", 1, 2, {JOIN, 0, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 3});
-    PLAY("deprecated 1", 1, 1, {JOIN, 1, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 2});
     PLAY("announced before the crash", 0, 1, {JOIN, 2, 0, MEMBER_NOTHING, MEMBER_WAIT, 2},
          {SEE, 1, 1, MEMBER_NOTHING, MEMBER_WAIT, 2}, {SEE, 1, 2, MEMBER_START, MEMBER_RUN, 2});
     PLAY("nobody's epoch", 1, 2, {JOIN, 900, 0, MEMBER_WRITE, MEMBER_ANNOUNCE, 3});
@@ -430,6 +499,9 @@ static void test_walks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_23_25_26_28_29_upstreams_agent),
+        cmocka_unit_test(test_b_a_death_is_not_lost),
+        cmocka_unit_test(test_d_agents_come_again_before_the_lift),
         cmocka_unit_test(test_first_start),
         cmocka_unit_test(test_another_one_has_died),
         cmocka_unit_test(test_the_answer_is_slower_than_the_others),

@@ -130,7 +130,7 @@ static void test_backoff_goes_on(void **state)
 }
 
 /* A rule that restarts all acts once, not once a supervisor. */
-static void test_restart_of_all(void **state)
+static void test_87_restart_of_all(void **state)
 {
     (void)state;
     struct kit kit;
@@ -243,7 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_running_ones_go_on),    cmocka_unit_test(test_ended_meanwhile),
-        cmocka_unit_test(test_backoff_goes_on),       cmocka_unit_test(test_restart_of_all),
+        cmocka_unit_test(test_backoff_goes_on),       cmocka_unit_test(test_87_restart_of_all),
         cmocka_unit_test(test_adopted_to_be_stopped), cmocka_unit_test(test_nothing_left_to_do),
         cmocka_unit_test(test_times_are_clamped),
     };
