@@ -218,6 +218,12 @@ def with_the_right_result(w):
 
 
 @cases
+def applying_the_file_again_changes_no_node(w):
+    w.muster("apply", "-f", str(w.file))
+    matches(w.muster("apply", "-f", str(w.file)), r"^node/a unchanged\nnode/b unchanged$")
+
+
+@cases
 def the_pool_noticed_nothing(w):
     w.pool.is_over = True
     w.pool.thread.join()
