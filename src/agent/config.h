@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include <stdbool.h>
 
-/* What the agent was told: options first, then the environment of the design document, then
- * upstream's, then what a pod of Kubernetes has anyway. */
+/* What the agent was told: options first, then the environment of JobSet's in-place restart
+ * proposal, then that of upstream's agent, then what a pod of Kubernetes has anyway. */
 #define SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"
 #define CODES_MAX 32
 

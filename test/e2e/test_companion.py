@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents in pods of the embedded node: the document's two manifests, and its table of exit codes."""
+"""Agents in pods of the embedded node: the two manifests of JobSet's proposal, and its table
+of exit codes."""
 
 import os
 import pathlib
@@ -12,7 +13,7 @@ from pods import PODS, node, wait_until
 
 cases = Cases()
 SETS = jobsets("default")
-RESTART, FATAL, REPLACE = 64, 42, 43  # X, Y and Z of the document
+RESTART, FATAL, REPLACE = 64, 42, 43  # X, Y and Z of the proposal
 
 # The member with index 0 does `action` once; then all wait for the end. In a manifest $$ is one
 # dollar.
@@ -30,7 +31,7 @@ def field(name, path):
 
 
 def manifest(name, script):
-    """The document's second manifest: agent beside the worker, with a failure policy."""
+    """The proposal's second manifest: agent beside the worker, with a failure policy."""
     agent = {"name": "agent", "command": ["muster-agent"], "restartPolicy": "Always",
              "restartPolicyRules": [rule("RestartPod", "In", RESTART),
                                     rule("Terminate", "NotIn", RESTART)],
@@ -171,7 +172,7 @@ def agent_ends_with_something_else_than_X_and_its_pod_is_replaced(one):
     replaced(one, "agent", "true", blow)
 
 
-# ---- the document's manifests as they are ----
+# ---- the proposal's manifests as they are ----
 
 def apply_example(one, file):
     text = (SOURCE / "examples" / file).read_text()

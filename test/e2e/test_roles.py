@@ -191,7 +191,7 @@ def addresses(root, one, ns):
 
 
 def may(method, plural, sub, name, own):
-    """What the document's role and admission policy leave to an agent, for its own namespace."""
+    """What the proposal's role and admission policy leave to an agent, for its own namespace."""
     if not own or sub:
         return False
     if plural == "jobsets":
