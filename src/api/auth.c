@@ -215,5 +215,7 @@ void auth_admit(void *arg, const struct obj *old, const struct obj *new_, struct
         admit_node(who, old, new_, status);
     if (who->role == ROLE_AGENT && (old == NULL || new_ == NULL || !only_epoch_differs(old, new_)))
         refuse_change(who, new_ ? new_ : old,
-                      "change the annotation " EPOCH_ANNOTATION " of its own pod", status);
+                      "change the annotations " EPOCH_ANNOTATION " and " ATTEMPT_ANNOTATION
+                      " of its own pod",
+                      status);
 }
