@@ -14,7 +14,7 @@ cases = Cases()
 
 def pages():
     for pattern in ("*.md", "docs/*.md", "src/*/README.md", "test/README.md", "bench/README.md", "model/README.md",
-                    "examples/*/README.md"):
+                    "fuzz/README.md", "examples/README.md", "examples/*/README.md"):
         for path in sorted(SOURCE.glob(pattern)):
             if path.relative_to(SOURCE).as_posix() not in FIRST:
                 yield path
