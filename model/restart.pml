@@ -252,7 +252,7 @@ end:
         agent[i].state == DOWN && verdict == UNDECIDED -> join(i)
     }
 #ifdef BUG_STALE_READ
-    /* ... and believes a status from before its start, as the document allows */
+    /* ... and believes a status from before its start, as JobSet's proposal allows */
     :: d_step {
         agent[i].state == DOWN && verdict == UNDECIDED && synced > 0 ->
         if

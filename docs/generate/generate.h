@@ -35,5 +35,6 @@ void page_write(const char *folder, const char *name, const struct str *text);
 void kinds_write(const char *folder);
 void configuration_page(struct str *out);
 void verbs_page(struct str *out);
+void agent_page(struct str *out);
 /* Lines for whoever draws: "machine", "state" and "move", with tabs between their words. */
 void machines_list(struct str *out);

@@ -23,6 +23,7 @@ int main(int argc, char **argv)
     kinds_write(kinds);
     write_with(argv[1], "configuration.md", configuration_page);
     write_with(argv[1], "cli.md", verbs_page);
+    write_with(argv[1], "agent.md", agent_page);
     machines_list(&machines);
     fputs(str_text(&machines), stdout);
     return 0;

@@ -7,7 +7,7 @@ parts are summed by a ring all-reduce over loopback sockets: nobody gets on with
 few steps the weights are saved. Whoever loses a neighbour ends; started again, all agree on the
 newest state that everybody has, and go on from there. Whoever leaves at the end says so in a file
 first: if somebody dies in that moment, those who are started again find it and leave as well, instead
-of waiting for one who is done.
+of waiting for one who is done. With --clean the last one to leave takes the folder away.
 
 The sum of each part is taken in one order, so the result is the same to the last bit however often
 somebody died: `train.py --alone` computes it without any network.
@@ -24,6 +24,7 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import time
 
 FEATURES = 24
@@ -207,17 +208,18 @@ def is_done(folder):
     return os.path.exists(os.path.join(folder, "done"))
 
 
-def leave(folder, clean):
-    with open(os.path.join(folder, "done"), "w", encoding="ascii"):
-        pass
+def leave(folder, rank, world, clean):
+    """From here on nobody needs anybody; the folder goes with the last one."""
+    names = ("done", f"left-{rank}") if clean else ("done",)
+    for name in names:
+        with open(os.path.join(folder, name), "w", encoding="ascii"):
+            pass
     if not clean:
         return
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if name.startswith("ports-"):
-            shutil.rmtree(path, ignore_errors=True)
-        elif name.startswith("state-"):
-            os.remove(path)
+    if all(os.path.exists(os.path.join(folder, f"left-{other}")) for other in range(world)):
+        shutil.rmtree(folder, ignore_errors=True)  # the last two may both believe to be the last
+    sys.stdout.flush()
+    os._exit(0)  # at once: who is killed from here on would find nobody when he is started again
 
 
 def train(args, rank, world, epoch):
@@ -244,7 +246,7 @@ def train(args, rank, world, epoch):
     if rank == 0:
         finish(args, weights, error)
     ring.least(0)  # nobody leaves before all are done
-    leave(args.dir, args.clean and rank == 0)
+    leave(args.dir, rank, world, args.clean)
 
 
 def finish(args, weights, error):
@@ -265,9 +267,9 @@ def main():
     parser.add_argument("--save-every", type=int, default=10)
     parser.add_argument("--pause-ms", type=int, default=0, help="after each step, to be watched")
     parser.add_argument("--fail", default="", help="RANK@STEP: that worker dies there, once")
-    parser.add_argument("--dir", default="", help="where states and ports are kept")
+    parser.add_argument("--dir", default="", help="for states and ports; a relative one is in $TMPDIR")
     parser.add_argument("--result", default="", help="a file for the fingerprint of the result")
-    parser.add_argument("--clean", action="store_true", help="removes states and ports at the end")
+    parser.add_argument("--clean", action="store_true", help="removes that folder at the end")
     parser.add_argument("--alone", action="store_true", help="computes the same without others")
     args = parser.parse_args()
     world = int(os.environ.get("WORLD_SIZE", "8"))
@@ -275,9 +277,11 @@ def main():
         print(fingerprint(alone(world, args.steps)[0]))
         return 0
     rank, epoch = int(os.environ["RANK"]), int(os.environ.get("MUSTER_EPOCH", "1"))
+    args.dir = os.path.join(tempfile.gettempdir(), args.dir)
     os.makedirs(args.dir, exist_ok=True)
     if is_done(args.dir):
         print(f"worker {rank}: all is done already", flush=True)
+        leave(args.dir, rank, world, args.clean)
         return 0
     try:
         train(args, rank, world, epoch)

@@ -36,7 +36,7 @@ enum option {
 /* The first variable that is set counts. */
 static const struct {
     const char *name;
-    const char *env[3];
+    const char *env[CONFIG_ENV_MAX];
 } OPTIONS[OPT_COUNT] = {
     [OPT_SOCKET] = {"socket", {"MUSTER_SOCKET"}},
     [OPT_SERVER] = {"server", {"MUSTER_SERVER"}},
@@ -110,6 +110,14 @@ const char CONFIG_HELP_TEXT[] =
     "\n"
     "exit codes: the worker's, 128+N when it was ended by signal N; 143 when the JobSet ended\n"
     "before it; 2 wrong usage.\n";
+
+const char *config_option(int index, const char *const **ret_env)
+{
+    if (index >= OPT_COUNT)
+        return NULL;
+    *ret_env = OPTIONS[index].env;
+    return OPTIONS[index].name;
+}
 
 static const char *env_of(const struct config_source *source, const char *name)
 {

@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include <stdbool.h>
 
-/* What the agent was told: options first, then the environment of the design document, then
- * upstream's, then what a pod of Kubernetes has anyway. */
+/* What the agent was told: options first, then the environment of JobSet's in-place restart
+ * proposal, then that of upstream's agent, then what a pod of Kubernetes has anyway. */
 #define SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"
 #define CODES_MAX 32
 
@@ -41,3 +41,8 @@ struct config_source {
 int config_read(struct config *config, const struct config_source *source, struct err *err);
 bool config_terminates_on(const struct config *config, int code);
 extern const char CONFIG_HELP_TEXT[];
+
+/* For pages and tests: the options that have variables, one after the other, NULL after the last.
+ * *ret_env are CONFIG_ENV_MAX names; those that are not used are NULL. */
+#define CONFIG_ENV_MAX 3
+const char *config_option(int index, const char *const **ret_env);

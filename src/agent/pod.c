@@ -2,8 +2,8 @@
 /* Nobody but us writes our epoch, and what we want never goes down. So a pod that is further than
  * we want was tampered with, and is put right.
  *
- * Reading is a patch that changes nothing: the document's role allows an agent to patch pods and
- * not to get them, and the answer to a patch is the pod. */
+ * Reading is a patch that changes nothing: the role in JobSet's proposal allows an agent to patch
+ * pods and not to get them, and the answer to a patch is the pod. */
 #include "agent/pod.h"
 #include <errno.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include "core/recover/member.h"
 
 /* The few facts an agent needs of what a server says: of a JobSet in a watch event, of its own pod,
- * of a Status that refuses. Both the design document's names and upstream's are understood; where
- * an object has both, the greater epoch counts, as epochs never go down. */
+ * of a Status that refuses. Both the names of JobSet's proposal and upstream's are understood;
+ * where an object has both, the greater epoch counts, as epochs never go down. */
 #define DISABLE_ANNOTATION "jobset.sigs.k8s.io/disable-in-place-restart"
 
 #define VERSION_MAX 32 /* resourceVersion */

@@ -32,3 +32,6 @@ void api_end_streams(struct api *api); /* tells watchers goodbye */
 bool api_may_send(void *api, const struct http_exchange *x); /* is it anybody we know */
 void api_on_request(void *api, struct http_exchange *x);
 void api_on_done(void *api, const struct http_done *done);
+
+/* For --log-level debug: who asks for this write. */
+void api_tell_write(const char *who, const struct write *write);

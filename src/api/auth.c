@@ -212,6 +212,7 @@ void auth_admit(void *arg, const struct obj *old, const struct obj *new_, struct
     if (who->role == ROLE_NODE)
         admit_node(who, old, new_, status);
     if (who->role == ROLE_AGENT && (old == NULL || new_ == NULL || !only_epoch_differs(old, new_)))
-        refuse_change(who, new_ ? new_ : old, "change the annotation " EPOCH_NOTE " of its own pod",
+        refuse_change(who, new_ ? new_ : old,
+                      "change the annotations " EPOCH_NOTE " and " ATTEMPT_NOTE " of its own pod",
                       status);
 }

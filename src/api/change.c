@@ -7,6 +7,7 @@
 #include "model/manifest.h"
 #include "model/options.h"
 #include "model/protobuf.h"
+#include "os/log.h"
 #include "store/scale.h"
 #include <errno.h>
 #include <stdio.h>
@@ -292,6 +293,20 @@ static void on_abandoned(void *arg)
     call->x = NULL;
 }
 
+void api_tell_write(const char *who, const struct write *write)
+{
+    static const char *const OPS[] = {[WRITE_CREATE] = "create",
+                                      [WRITE_UPDATE] = "update",
+                                      [WRITE_PATCH] = "patch",
+                                      [WRITE_DELETE] = "delete"};
+    /* The name of what is created may stand in the object only, or be made up for it. */
+    const char *name = write->name;
+    if (*name == '\0' && write->doc != NULL)
+        name = json_mut_str_at(yyjson_mut_doc_get_root(write->doc), "metadata.name");
+    log_debug("store.asked by=\"%s\" op=%s kind=%s object=%s/%s", who, OPS[write->op],
+              write->kind->name, write->ns, name != NULL ? name : "");
+}
+
 /* ---- many at once ---- */
 
 struct sweep { /* a deletecollection: the answer waits for the last of its deletions */
@@ -346,6 +361,7 @@ static void sweep_one(struct sweep *sweep, const struct obj *obj, const struct w
     write->done = on_swept;
     write->arg = sweep;
     sweep->left++;
+    api_tell_write(sweep->call->who.name, write);
     store_submit(sweep->call->api->store, write);
 }
 
@@ -476,5 +492,6 @@ void change_answer(struct call *call)
     write->done = on_written;
     write->arg = call;
     http_on_abandoned(call->x, on_abandoned, call);
+    api_tell_write(call->who.name, write);
     store_submit(call->api->store, write);
 }

@@ -36,7 +36,8 @@ struct host {
     struct disk *disk;
     struct loop_io *disk_io;
     struct store *store;
-    bool is_troubled; /* the disk takes no writes, and the log says so */
+    struct watch *commits; /* for --log-level debug */
+    bool is_troubled;      /* the disk takes no writes, and the log says so */
     struct loop_task flush;
     struct manager *manager;
     struct loop_timer wake;
@@ -94,6 +95,17 @@ static void tell_trouble(struct host *host)
         log_info("store.takes_writes_again");
 }
 
+static void tell_commit(void *arg, struct change *change)
+{
+    static const char *const WHAT[] = {
+        [CHANGE_ADDED] = "created", [CHANGE_MODIFIED] = "changed", [CHANGE_DELETED] = "deleted"};
+    const struct obj *obj = change->obj;
+    (void)arg;
+    log_debug("store.committed revision=%llu what=%s kind=%s object=%s/%s",
+              (unsigned long long)change->revision, WHAT[change->type], obj->kind->name,
+              obj_namespace(obj), obj->meta.name);
+}
+
 static void disk_ready(void *arg, uint32_t events)
 {
     struct host *host = arg;
@@ -113,6 +125,7 @@ static time_ms world_now(struct world *world)
 static void world_submit(struct world *world, struct write *write)
 {
     struct host *host = (struct host *)world;
+    api_tell_write("controllers", write);
     store_submit(host->store, write);
 }
 
@@ -225,6 +238,7 @@ static int open_store(struct host *host, const struct host_options *options, str
     r = embedded_open(&store, &host->store, err);
     if (r < 0)
         return r;
+    host->commits = feed_watch(host->store->feed, (struct watch_filter){0}, tell_commit, host);
     host->disk_io = loop_io_add(host->loop, sqlite_disk_fd(host->disk), EPOLLIN, disk_ready, host);
     return make_namespaces(host, err);
 }
@@ -442,6 +456,8 @@ void host_free(struct host *host)
         embedded_flush(host->store); /* a hasty stop may have left writes that wait for a turn */
     if (host->disk != NULL)
         host->disk->ops->close(host->disk); /* the batches under way end and are told */
+    if (host->commits != NULL)
+        feed_unwatch(host->commits);
     embedded_close(host->store);
     api_free(host->api);
     pki_done(&host->pki);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Policies of a pool come from the ConfigMaps config-scheduler and config-descheduler of its
- * namespace, in the form of the document; without them pods are filled in order, spread over zones
- * first. A ConfigMap that is wrong changes nothing: what held before goes on to hold, and an Event
- * about it says what is wrong. */
+ * namespace, in the form of Knative's document; without them pods are filled in order, spread over
+ * zones first. A ConfigMap that is wrong changes nothing: what held before goes on to hold, and an
+ * Event about it says what is wrong. */
 #include "base/mem.h"
 #include "control/pool_internal.h"
 

@@ -4,8 +4,9 @@
 #include "model/configuration.h"
 #include "store/store.h"
 
-/* All that a controller sees of the world. Three hosts provide it: the server (epoll, SQLite),
- * Kubernetes (an informer's cache), and the simulator (virtual clock, faults). */
+/* All that a controller sees of the world. Two hosts provide it: the server (epoll, SQLite)
+ * and the simulator (virtual clock, faults); one for Kubernetes (an informer's cache) is planned.
+ */
 struct world;
 
 struct world_ops {

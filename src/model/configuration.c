@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Three dialects of one file. Ours has the defaults of the documents; Kueue's v1beta1 and v1beta2
- * have their own, and fields that mean nothing here, which are named and left out. */
+/* Three dialects of one file. Ours has the defaults of Kueue's proposals; Kueue's v1beta1 and
+ * v1beta2 have their own, and fields that mean nothing here, which are named and left out. */
 #include "model/configuration.h"
 #include "model/manifest.h"
 #include "model/rules.h"

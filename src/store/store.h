@@ -6,8 +6,8 @@
 
 /* The store port: what controllers, API and node see of the objects. Reads come from `cache` and
  * `feed` and are never behind a write that was acknowledged; writes are asked for with
- * store_submit() and answered once they are durable. Implementations: embedded.h (this process),
- * src/kube (a real kube-apiserver), and embedded.h over the simulator's disk. */
+ * store_submit() and answered once they are durable. Implementations: embedded.h over SQLite, and
+ * over the simulator's disk; a real kube-apiserver behind it is planned. */
 
 enum write_op { WRITE_CREATE, WRITE_UPDATE, WRITE_PATCH, WRITE_DELETE };
 enum write_sub { SUB_NONE, SUB_STATUS, SUB_SCALE, SUB_BINDING, SUB_FINALIZE };

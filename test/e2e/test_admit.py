@@ -108,6 +108,7 @@ def two_gangs_are_done_one_after_the_other(world):
         if at(second, "Admitted") < at(first, "PodsReady"):
             fail("the second was let in before the first was ready")
         equal([w["status"].get("schedulingStats") for w in (red, blue)], [None, None], "evictions")
+        equal(n.places.exists(), False, "the folder of the places")
 
 
 def at(workload, kind):

@@ -681,6 +681,28 @@ def secrets_stay_out_of_logs(world):
         equal((world.server.data / name).stat().st_mode & 0o077, 0, f"rights of {name}")
 
 
+@cases
+def the_log_tells_each_write_when_it_is_asked_to(world):
+    server = Server(world.server.folder / "talking", "--log-level", "debug").start()
+    try:
+        api = server.local()
+        with contextlib.closing(api):
+            api.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+            made = api.ok("POST", "/api/v1/namespaces/n/configmaps", configmap("a", namespace="n"))
+            api.ok("DELETE", "/api/v1/namespaces/n")
+            api.wait_gone("/api/v1/namespaces", "n")
+        server.stop()
+        asked = r"^\S+Z debug store\.asked by="
+        matches(server.stderr, asked + r'"local:\d+" op=create kind=ConfigMap object=n/a$')
+        matches(server.stderr, rf"^\S+Z debug store\.committed revision={version_of(made)} what=created "
+                               r"kind=ConfigMap object=n/a$")
+        matches(server.stderr, asked + r'"controllers" op=delete kind=ConfigMap object=n/a$')
+        matches(server.stderr, r"store\.committed revision=\d+ what=deleted kind=Namespace object=/n$")
+    finally:
+        server.end()
+    equal(" debug " in world.server.stderr, False, "debug is told without being asked for")
+
+
 # ---- connections ----
 
 @cases

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents in pods of the embedded node: the document's two manifests, a third with the agent as the
-worker's parent, and the document's table of exit codes."""
+"""Agents in pods of the embedded node: the two manifests of JobSet's proposal, a third with the agent
+as the worker's parent, and the proposal's table of exit codes."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from pods import PODS, node, wait_until
 
 cases = Cases()
 SETS = jobsets("default")
-RESTART, FATAL, REPLACE = 64, 42, 43  # X, Y and Z of the document
+RESTART, FATAL, REPLACE = 64, 42, 43  # X, Y and Z of the proposal
 
 # The member with index 0 does `action` once, when the other one has begun, too; then all wait for the
 # end. In a manifest $$ is one dollar.
@@ -36,7 +36,7 @@ def field(name, path):
 
 
 def manifest(name, script):
-    """The document's second manifest: agent beside the worker, with a failure policy."""
+    """The proposal's second manifest: agent beside the worker, with a failure policy."""
     agent = {"name": "agent", "command": ["muster-agent"], "restartPolicy": "Always",
              "restartPolicyRules": [rule("RestartPod", "In", RESTART),
                                     rule("Terminate", "NotIn", RESTART)],
@@ -176,7 +176,7 @@ def case_m_agent_ends_with_something_else_than_X_and_its_pod_is_replaced(one):
     replaced(one, "agent", "true", blow)
 
 
-# ---- the manifests as they are ----
+# ---- the proposal's manifests as they are ----
 
 def apply_example(one, file):
     text = (SOURCE / "examples" / file).read_text()

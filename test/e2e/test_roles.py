@@ -11,6 +11,7 @@ from objects import configmap, lease, node, pod, server_world
 
 cases = Cases()
 EPOCH = "jobset.sigs.k8s.io/epoch"
+ATTEMPT = "jobset.sigs.k8s.io/in-place-restart-attempt"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
@@ -124,7 +125,7 @@ def a_node_reads_settings_only_where_it_runs_a_pod(world):
 
 
 @cases
-def an_agent_changes_one_annotation_of_its_own_pod(world):
+def an_agent_changes_two_annotations_of_its_own_pod(world):
     ns = world.new_namespace()
     pods = f"/api/v1/namespaces/{ns}/pods"
     for name in ("w-0", "w-1"):
@@ -139,8 +140,11 @@ def an_agent_changes_one_annotation_of_its_own_pod(world):
                      json.dumps({"metadata": {"labels": {"a": "b"}}}),
                      json.dumps({"metadata": {"finalizers": ["example.com/stay"]}}),
                      json.dumps({"spec": {"activeDeadlineSeconds": 5}})):
-            api.refused(403, "PATCH", pods + "/w-0", body, MERGE)
+            why = api.refused(403, "PATCH", pods + "/w-0", body, MERGE)["message"]
+            contains(why, "may only change", EPOCH, ATTEMPT)
         equal(api.get(pods + "/w-0")["metadata"]["annotations"], {EPOCH: "2"}, "annotations")
+        api.ok("PATCH", pods + "/w-0", annotate("1", ATTEMPT), MERGE)
+        equal(api.get(pods + "/w-0")["metadata"]["annotations"], {EPOCH: "2", ATTEMPT: "1"}, "both")
         for method, path, body in (
                 ("PATCH", pods + "/w-1", annotate("1")), ("GET", pods + "/w-1", None),
                 ("GET", pods, None), ("DELETE", pods + "/w-0", None), ("DELETE", pods, None),
@@ -191,7 +195,7 @@ def addresses(root, one, ns):
 
 
 def may(method, plural, sub, name, own):
-    """What the document's role and admission policy leave to an agent, for its own namespace."""
+    """What the proposal's role and admission policy leave to an agent, for its own namespace."""
     if not own or sub:
         return False
     if plural == "jobsets":

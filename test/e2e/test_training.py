@@ -182,6 +182,19 @@ def the_result_is_the_same_however_often_somebody_dies(w):
 
 
 @cases
+def the_example_ends_well_and_leaves_nothing(w):
+    folder = w.path("tmp")
+    folder.mkdir()
+    done = subprocess.run([muster_path(), "run", "--private", "examples/training.yaml"], cwd=SOURCE,
+                          env={**w.env(), "TMPDIR": str(folder)}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=120)
+    equal(done.returncode, 0, f"exit code: {done.stdout}")
+    matches(done.stdout, r"result \w+  error \S+  as without any death$")
+    matches(done.stdout, r"^1 succeeded, 0 failed; .*; 1 restart; ")
+    equal(list(folder.iterdir()), [], "in the folder for temporary files")
+
+
+@cases
 def a_command_runs_as_a_group(w):
     script = ('echo "$RANK/$WORLD_SIZE $LOCAL_RANK $MASTER_ADDR ${MASTER_PORT:+port} '
               'e$MUSTER_EPOCH $JOB_COMPLETION_INDEX"; '

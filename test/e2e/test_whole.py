@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 
 from muster_test import LIMIT_S, SOURCE, Cases, Process, Server, equal, fail, matches, muster_path
@@ -222,6 +223,19 @@ def with_the_right_result(w):
 
 
 @cases
+def applying_the_file_again_changes_no_node(w):
+    w.muster("apply", "-f", str(w.file))
+    matches(w.muster("apply", "-f", str(w.file)), r"^node/a unchanged\nnode/b unchanged$")
+
+
+@cases
+def nothing_is_left_of_them(w):
+    for gang in ("red", "blue"):
+        uid = w.get(f"{JOBSETS}/{gang}")["metadata"]["uid"]
+        equal(os.path.exists(f"{tempfile.gettempdir()}/muster-whole-{uid}"), False, f"the folder of {gang}")
+
+
+@cases
 def the_pool_noticed_nothing(w):
     w.pool.is_over = True
     w.pool.thread.join()
@@ -257,6 +271,7 @@ def and_with_one_command(w):
         equal(process.wait(LONG_S), 0, "exit code")
         out, errors = process.lines.rest(), process.errors.rest()
     equal(errors, [], "stderr")
+    equal(list(w.folder.glob("muster-whole-*")), [], "folders of the gangs")
     for gang in ("red", "blue"):
         right = [line for line in out if line.startswith(f"{gang}-worker-0-0-") and
                  line.endswith("as without any death") and "NOT" not in line]

@@ -113,7 +113,7 @@ class Desk:
         for name, text in page.files.items():
             (self.folder / name).write_text(text)
         self.env = {"PATH": f"{self.folder / 'build'}:{os.environ['PATH']}", "HOME": str(self.folder),
-                    "TZ": "UTC", "LANG": "C.UTF-8"}
+                    "TMPDIR": str(self.folder), "TZ": "UTC", "LANG": "C.UTF-8"}
         self.shell = Process(["bash"], self.env, self.folder, stdin=subprocess.PIPE)
         self.servers = []
 

@@ -52,7 +52,7 @@ void place_remove_pod(struct place *place, int32_t ordinal); /* its vreplicas st
 /* ---- vpods ---- */
 
 enum place_rebalance {
-    PLACE_SPREAD_AGAIN, /* growth places all vreplicas of the vpod again, as the document has it */
+    PLACE_SPREAD_AGAIN, /* growth places all vreplicas of the vpod again, as Knative has it */
     PLACE_MINIMAL,      /* growth adds, shrinking takes away; nothing else moves */
 };
 struct place_wish {

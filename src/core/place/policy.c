@@ -15,7 +15,7 @@ static const char *const LISTS[] = {
 
 enum what { FITS, COUNT_PODS, EVEN, POD, NODE, ZONE, ORDINAL };
 
-/* Every plugin. The document calls the last one by both names. */
+/* Every plugin. Knative's document calls the last one by both names. */
 static const struct plugin {
     const char *name;
     enum role role;

@@ -2,7 +2,7 @@
 /* One run: vreplicas of one vpod are placed or removed, one at a time, each on the pod that is then
  * the best. What a domain costs is how many of the vpod's vreplicas it has, times its weight: the
  * emptiest zone, node and pod goes first when placing, the fullest when removing. (A sum of
- * distances to all others, as the document's program has it, puts an empty zone last once the
+ * distances to all others, as Knative's scheduler has it, puts an empty zone last once the
  * others are far ahead; and it cannot be kept up to date by looking at one domain.)
  *
  * EvenPodSpread: a pod that has `max_skew` more than the least of the others is held back until

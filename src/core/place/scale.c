@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How many pods there should be, and which can go. Both are looked at on a copy before anything is
- * done, where the document's formulas alone would ask for too much. */
+ * done, where Knative's formulas alone would ask for too much. */
 #include "core/place/place_internal.h"
 #include <assert.h>
 
@@ -152,7 +152,7 @@ static int64_t steps_tried(const struct place *place, int64_t first, int64_t fac
     return high;
 }
 
-/* The document counts with the smallest room of any pod. One that others have nearly filled would
+/* Knative counts with the smallest room of any pod. One that others have nearly filled would
  * make it ask for dozens of pods; so it is tried, and one step beyond what does is enough. */
 static int64_t steps(const struct place *place, int64_t pending, bool is_computed)
 {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -45,7 +46,7 @@ static int read_config(struct config *config, const char *const *vars, const cha
     }
 #define NONE ((const char *const[]){NULL})
 
-static void test_the_documents_sidecar(void **state)
+static void test_the_proposals_sidecar(void **state)
 {
     (void)state;
     struct config c;
@@ -209,16 +210,35 @@ static void test_help_needs_nothing(void **state)
     assert_int_equal(c.what, CONFIG_VERSION);
 }
 
+/* The text is written by hand; what counts is the table. */
+static void test_help_names_all(void **state)
+{
+    (void)state;
+    const char *const *names = NULL;
+    const char *option = NULL;
+    int n = 0;
+    for (; (option = config_option(n, &names)) != NULL; n++) {
+        char text[64];
+        (void)snprintf(text, sizeof(text), "  --%s ", option);
+        if (strstr(CONFIG_HELP_TEXT, text) == NULL)
+            fail_msg("help does not have%s", text);
+        if (names[0] == NULL || strstr(CONFIG_HELP_TEXT, names[0]) == NULL)
+            fail_msg("help does not have a variable of --%s", option);
+    }
+    assert_true(n > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_documents_sidecar),
+        cmocka_unit_test(test_the_proposals_sidecar),
         cmocka_unit_test(test_upstreams_sidecar),
         cmocka_unit_test(test_a_worker),
         cmocka_unit_test(test_a_worker_in_one_line),
         cmocka_unit_test(test_servers),
         cmocka_unit_test(test_what_is_wrong_is_named),
         cmocka_unit_test(test_help_needs_nothing),
+        cmocka_unit_test(test_help_names_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

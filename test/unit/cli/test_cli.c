@@ -390,6 +390,93 @@ static void test_table_is_whole(void **state)
     }
 }
 
+/* The words after "muster", as a shell takes them apart, up to a pipe or a redirection. In place.
+ */
+static int words_of(char *text, char *words[], int max)
+{
+    int n = 0, depth = 0; /* of parentheses */
+    char quote = '\0', *to = text, *word = text;
+    for (const char *from = text; n < max; from++) {
+        char c = *from;
+        bool is_bare = quote == '\0' && depth == 0;
+        if (c == '\0' || (is_bare && strchr(" >|)", c) != NULL)) {
+            *to++ = '\0';
+            if (to - word > 1)
+                words[n++] = word;
+            word = to;
+            if (c != ' ')
+                break;
+        } else if (c == quote || (is_bare && (c == '\'' || c == '"'))) {
+            quote = c == quote ? '\0' : c;
+        } else {
+            depth += (c == '(') - (c == ')');
+            *to++ = c;
+        }
+    }
+    return n;
+}
+
+static void check_example(const struct verb *of, const char *line)
+{
+    char *words[32];
+    const char *at = strstr(line, "muster ");
+    if (at == NULL)
+        fail_msg("%s: no muster in '%s'", of->name, line);
+    scoped_free char *text = mem_strdup(at + strlen("muster "));
+    int n = words_of(text, words, 32);
+    const struct verb *verb = n > 0 ? verb_of(words[0]) : NULL;
+    struct opt_values values = {0};
+    struct err err = {0};
+    if (verb == NULL)
+        fail_msg("%s: no such verb: '%s'", of->name, line);
+    else if (opt_parse(verb_opts(verb), n - 1, words + 1, &values, &err) < 0)
+        fail_msg("%s: %s in '%s'", of->name, err.text, line);
+    else if ((int)values.args.len < verb->args_min ||
+             (verb->args_max >= 0 && (int)values.args.len > verb->args_max))
+        fail_msg("%s: too few or too many words: '%s'", of->name, line);
+    opt_done(&values);
+}
+
+/* Nobody types them in, but what they name is there. */
+static void test_examples_are_possible(void **state)
+{
+    (void)state;
+    for (const struct verb *verb = VERBS; verb->name != NULL; verb++) {
+        struct sv rest = sv_of(verb->examples != NULL ? verb->examples : "");
+        assert_true((verb->flags & VERB_HIDDEN) || rest.len > 0);
+        while (rest.len > 0) {
+            struct sv line = sv_cut(&rest, '\n');
+            (void)sv_cut(&line, '\t');
+            scoped_free char *command = mem_strndup(line.ptr, line.len);
+            check_example(verb, command);
+        }
+    }
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *words;
+    } ROWS[] = {
+        {"get pods -o 'jsonpath={range .items[*]}{\"\\n\"}'",
+         "get|pods|-o|jsonpath={range .items[*]}{\"\\n\"}"},
+        {"backup /b/m-$(date +%F).db", "backup|/b/m-$(date +%F).db"},
+        {"completion bash)", "completion|bash"},
+        {"run -n 8 -- x --y > z", "run|-n|8|--|x|--y"},
+        {"token create --name \"a b\" | tee t", "token|create|--name|a b"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        char *words[8];
+        scoped_free char *text = mem_strdup(ROWS[i].text);
+        scoped_str joined = {0};
+        int n = words_of(text, words, 8);
+        for (int k = 0; k < n; k++)
+            str_addf(&joined, "%s%s", k > 0 ? "|" : "", words[k]);
+        assert_string_equal(str_text(&joined), ROWS[i].words);
+    }
+}
+
 static void test_help_names_options(void **state)
 {
     (void)state;
@@ -453,6 +540,8 @@ int main(void)
         cmocka_unit_test(test_completion),
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_table_is_whole),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_examples_are_possible),
         cmocka_unit_test(test_help_names_options),
         cmocka_unit_test(test_data_dir),
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Admission without faults; the test plays the node: it says how pods are. Rows whose name has a
- * number are cases of our notes on Kueue, by those numbers. A Workload is told in one line: its
- * conditions in order of their names as Type=Status/Reason, short forms for the long ones. */
+ * number are what Kueue does in such a case. A Workload is told in one line: its conditions in
+ * order of their names as Type=Status/Reason, short forms for the long ones. */
 #include "base/mem.h"
 #include "model/configuration.h"
 #include "stage.h"

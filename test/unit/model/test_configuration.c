@@ -73,7 +73,7 @@ static void test_everything_said(void **state)
     configuration_done(&c);
 }
 
-/* Case 73 of our notes: only a time-out T gives recovery T there; 0s stays off. */
+/* Only a time-out T gives recovery T there; 0s stays off. */
 static void test_73_kueue_has_other_defaults(void **state)
 {
     (void)state;

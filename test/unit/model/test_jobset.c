@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The JobSet: its defaults, what it refuses and why. Rows whose name starts with a number are
- * cases that the origin of this kind has tests for, by the numbers of our notes on them; those with
- * a letter it lacks; "doc" is the design document. */
+ * cases that upstream has tests for, those with a letter are ours; "doc" is JobSet's in-place
+ * restart proposal. */
 #include "kindtest.h"
 #include "model/manifest.h"
 #include <stdio.h>
@@ -434,7 +434,7 @@ static void test_34_to_38_i_in_place(void **state)
     end_of_rows();
 }
 
-/* ---- the document's manifests, whole and broken one by one ---- */
+/* ---- the proposal's manifests, whole and broken one by one ---- */
 
 static char *read_example(const char *name)
 {
