@@ -63,6 +63,11 @@ void control_write(struct control *control, struct write *write);
 /* The same, and the first refusal of the reconciliation is told: a Warning about that object. */
 void control_write_about(struct control *control, struct write *write, struct obj *about,
                          const char *reason);
+/* The same, and each refusal is told to `refused`, which comes after the reconciliation and not at
+ * all once the manager is gone. */
+typedef void control_refused_fn(void *arg, const struct status *status);
+void control_write_told(struct control *control, struct write *write, control_refused_fn *refused,
+                        void *arg);
 /* Records an Event about an object; the same one again only counts up. `type`: "Normal" or
  * "Warning". */
 void control_event(struct control *control, const struct obj *about, const char *type,

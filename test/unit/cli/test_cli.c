@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONG_NAME "a123456789012345678901234567890123456789012345678901234567890123"
+
 static const struct scene SCENES[] = {
     {"unknown verb",
      {"gte"},
@@ -42,6 +44,48 @@ static const struct scene SCENES[] = {
      3,
      "",
      NULL},
+    {"a server with a node of no name",
+     {"up", "--node", ""},
+     {{0}},
+     2,
+     "",
+     "error: option '--node': '' is no name of a node: a DNS subdomain (RFC 1123) is made of "
+     "lower-case letters, digits, '-' and '.', and each part must start and end with a letter or "
+     "digit (like 'example.com')\nhint: see 'muster help up'\n"},
+    {"a name that is too long for a label",
+     {"up", "--node", LONG_NAME},
+     {{0}},
+     2,
+     "",
+     "error: option '--node': '" LONG_NAME "' is no name of a node: must be no more than 63 "
+     "characters\nhint: see 'muster help up'\n"},
+    {"a label of a node without a value",
+     {"up", "--node-label", "zone=a", "--node-label", "foo"},
+     {{0}},
+     2,
+     "",
+     "error: option '--node-label': 'foo' is not KEY=VALUE\nhint: see 'muster help up'\n"},
+    {"a label without a key",
+     {"up", "--node-label", "=x"},
+     {{0}},
+     2,
+     "",
+     "error: option '--node-label': '' is no key of a label: the name part must not be empty\n"
+     "hint: see 'muster help up'\n"},
+    {"a label whose value is none",
+     {"up", "--node-label", "a=b c"},
+     {{0}},
+     2,
+     "",
+     "error: option '--node-label': 'b c' is no value of a label: a label's value is empty or made "
+     "of letters, digits, '-', '_' and '.', and must start and end with a letter or digit (like "
+     "'MyValue' or '12345')\nhint: see 'muster help up'\n"},
+    {"a name of the node that is not to be",
+     {"up", "--no-node", "--node", "a"},
+     {{0}},
+     2,
+     "",
+     "error: option '--node': there is no node with --no-node\nhint: see 'muster help up'\n"},
     {"no such shell",
      {"completion", "bsh"},
      {{0}},
