@@ -3,6 +3,7 @@
 #include "cli/upcheck.h"
 #include "base/mem.h"
 #include "model/kind.h"
+#include "os/socket.h"
 #include <string.h>
 
 static int check_name(struct cli *cli)
@@ -53,9 +54,20 @@ static int check_no_node(struct cli *cli)
     return CLI_OK;
 }
 
+static int check_listen(struct cli *cli)
+{
+    struct err err = {0};
+    if (socket_check_tcp(opt_get(&cli->opts, "listen"), &err) == 0)
+        return CLI_OK;
+    (void)err_wrap(&err, "option '--listen'");
+    return cli_error(cli, CLI_USAGE, &err);
+}
+
 int upcheck_options(struct cli *cli)
 {
-    int r = check_name(cli);
+    int r = check_listen(cli);
+    if (r == CLI_OK)
+        r = check_name(cli);
     if (r == CLI_OK)
         r = check_labels(cli);
     return r == CLI_OK ? check_no_node(cli) : r;

@@ -345,6 +345,16 @@ def ended(server):
 
 
 @cases
+def an_address_that_is_none(folder):
+    for i, address in enumerate(["foo", "127.0.0.1:", ":-1", "127.0.0.1:http", "127.0.0.1:65536",
+                                 "127.0.0.1:99999", "127.0.0.1:+1", "127.0.0.1:4294967296"]):
+        server = Server(f"{folder}/address-{i}", "--listen", address)
+        equal(ended(server), 2, f"exit code of {address}")
+        contains(server.stderr, "error: option '--listen': ", f"'{address}'")
+        equal(server.data.exists(), False, "something was begun")
+
+
+@cases
 def a_node_that_cannot_have_its_name(folder):
     for i, (option, value) in enumerate([("--node", "Bad_Name"), ("--node", ""),
                                          ("--node-label", "foo"), ("--node-label", "a b=c"),

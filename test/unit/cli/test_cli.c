@@ -44,6 +44,13 @@ static const struct scene SCENES[] = {
      3,
      "",
      NULL},
+    {"a port that is none",
+     {"up", "--listen", "127.0.0.1:99999"},
+     {{0}},
+     2,
+     "",
+     "error: option '--listen': the port of '127.0.0.1:99999' is not a number from 0 to 65535\n"
+     "hint: write it like 127.0.0.1:8443, [::1]:8443 or 127.0.0.1:0 for any free port\n"},
     {"a server with a node of no name",
      {"up", "--node", ""},
      {{0}},
