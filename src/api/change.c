@@ -354,7 +354,8 @@ static void delete_many(struct call *call)
     struct status status = {0};
     struct filter filter = {0};
     struct write *model = write_new(WRITE_DELETE, call->kind, call->ns, "");
-    if (!parse_dry_run(call_param(call, "dryRun"), &model->dry_run, &status) ||
+    if (!listoptions_check(call, &status) ||
+        !parse_dry_run(call_param(call, "dryRun"), &model->dry_run, &status) ||
         !delete_options(call, model, &status) || !filter_parse(call, &filter, &status)) {
         write_free(model);
         call_refuse(call, &status);
