@@ -534,6 +534,23 @@ def unknown_fields(world):
 
 
 @cases
+def fields_that_are_there_twice(world):
+    ns, path = home(world)
+    twice = '{"metadata": {"name": "a"}, "data": {"n": "1", "n": "2"}, "data": {"m": "3", "m": "4"}}'
+    status = world.api.refused(400, "POST", f"{path}?fieldValidation=Strict", twice)
+    contains(status["message"], 'strict decoding error: duplicate field "data", duplicate field "data.m"')
+    answer = world.api.call("POST", f"{path}?fieldValidation=Warn", twice)
+    equal((answer.status, answer.json()["data"]), (201, {"m": "4"}), "the last one")
+    matches(answer.headers["Warning"], r'^299 - "duplicate field \\"data\\""')
+    merge = {"Content-Type": "application/merge-patch+json"}
+    patch = '{"data": {"m": "5", "m": "6"}}'
+    world.api.refused(400, "PATCH", f"{path}/a?fieldValidation=Strict", patch, merge)
+    answer = world.api.call("PATCH", f"{path}/a?fieldValidation=Ignore", patch, merge)
+    equal((answer.json()["data"], answer.headers["Warning"]), ({"m": "6"}, None), "ignored")
+    world.api.refused(400, "POST", path, "{")
+
+
+@cases
 def invalid_objects_name_every_cause(world):
     ns = world.new_namespace()
     bad = job("j")
