@@ -281,6 +281,33 @@ static const struct scene READS[] = {
      "  pod/a is not placed on a node: the scheduler has not looked at it yet\n"
      "  next: it is placed when a node takes it\n",
      ""},
+    {"describe leaves people's keys as they are",
+     {"describe", "resourceflavor/a", "--show-events=false"},
+     {{"GET", "/apis/kueue.x-k8s.io/v1beta1/resourceflavors/a", NULL, 200,
+       "{\"apiVersion\":\"kueue.x-k8s.io/v1beta1\",\"kind\":\"ResourceFlavor\",\"metadata\":{"
+       "\"name\":\"a\"},\"spec\":{\"nodeLabels\":{\"diskType\":\"ssd\"},\"newField\":{\"aB\":1}}"
+       "}"}},
+     0,
+     "Name:           a\n"
+     "Kind:           ResourceFlavor\n"
+     "Labels:         <none>\n"
+     "Annotations:    <none>\n"
+     "Spec:\n"
+     "  Node Labels:\n"
+     "    diskType:  ssd\n"
+     "  New Field:\n"
+     "    A B:  1\n",
+     NULL},
+    {"describe leaves the keys of a config map",
+     {"describe", "configmap/a", "--show-events=false"},
+     {{"GET", NAMESPACED "configmaps/a", NULL, 200,
+       "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{"
+       "\"myKey\":\"1\"}}"}},
+     0,
+     "Name:           a\nKind:           ConfigMap\nLabels:         <none>\nAnnotations:    "
+     "<none>\n"
+     "Data:\n  myKey:  1\n",
+     ""},
     {"describe without events",
      {"describe", "pod/a", "--show-events=false"},
      {{"GET", NAMESPACED "pods/a", NULL, 200, "{\"metadata\":{\"name\":\"a\"}}"}},
