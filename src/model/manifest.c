@@ -80,24 +80,28 @@ static bool is_list(yyjson_mut_val *root)
 
 /* `to` is a copy of `from`. */
 static void copy_positions(const struct positions *old, yyjson_mut_val *from,
-                           struct positions *positions, yyjson_mut_val *to)
+                           struct positions *positions, yyjson_mut_val *to, yyjson_mut_doc *doc)
 {
     const struct position *known = positions_get(old, from);
-    if (known)
-        positions_put(positions, (struct position){to, known->at, known->key});
+    if (known) {
+        struct position copied = {to, known->at, known->key, NULL};
+        if (known->written != NULL)
+            copied.written = yyjson_mut_get_str(yyjson_mut_strcpy(doc, known->written));
+        positions_put(positions, copied);
+    }
     if (yyjson_mut_is_arr(from)) {
         yyjson_mut_arr_iter iter = yyjson_mut_arr_iter_with(from);
         yyjson_mut_arr_iter iter_to = yyjson_mut_arr_iter_with(to);
         yyjson_mut_val *item;
         while ((item = yyjson_mut_arr_iter_next(&iter)))
-            copy_positions(old, item, positions, yyjson_mut_arr_iter_next(&iter_to));
+            copy_positions(old, item, positions, yyjson_mut_arr_iter_next(&iter_to), doc);
     } else if (yyjson_mut_is_obj(from)) {
         yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(from);
         yyjson_mut_obj_iter iter_to = yyjson_mut_obj_iter_with(to);
         yyjson_mut_val *key;
         while ((key = yyjson_mut_obj_iter_next(&iter)))
             copy_positions(old, yyjson_mut_obj_iter_get_val(key), positions,
-                           yyjson_mut_obj_iter_get_val(yyjson_mut_obj_iter_next(&iter_to)));
+                           yyjson_mut_obj_iter_get_val(yyjson_mut_obj_iter_next(&iter_to)), doc);
     }
 }
 
@@ -108,7 +112,7 @@ static void add_item(struct manifest *manifest, const struct manifest_doc *from,
     yyjson_mut_val *root = yyjson_mut_val_mut_copy(doc, item);
     yyjson_mut_doc_set_root(doc, root);
     struct positions *positions = positions_new();
-    copy_positions(from->positions, item, positions, root);
+    copy_positions(from->positions, item, positions, root, doc);
     const struct position *at = positions_get(positions, root);
     manifest_add(manifest, doc, positions, at ? at->at.line : from->line);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mem.h"
 #include "model/manifest_internal.h"
+#include "model/schema_internal.h"
 #include <stdlib.h>
 
 /* Checks run on a filled copy (the checks of a kind may rely on defaults), while positions belong
@@ -223,6 +224,17 @@ static void say_unknown_fields(struct report *report, const struct kind *kind, y
     findings_done(&findings);
 }
 
+/* The hint with the text as it was written; NULL: there is nothing to add. */
+static char *hint_with_text(const struct report *report, const struct finding *f,
+                            const yyjson_mut_val *at)
+{
+    const struct position *known = at != NULL ? manifest_find(report->doc, at) : NULL;
+    bool is_known = known != NULL && known->val == at && known->written != NULL;
+    if (!is_known || !str_eq(f->hint, HINT_QUOTES))
+        return NULL;
+    return mem_printf(HINT_QUOTES ": \"%s\"", known->written);
+}
+
 static void say_findings(struct report *report, const struct kind *kind, yyjson_mut_val *root)
 {
     scoped_json_mut *filled = manifest_new_doc();
@@ -234,7 +246,8 @@ static void say_findings(struct report *report, const struct kind *kind, yyjson_
     for (size_t i = 0; i < findings.list.len; i++) {
         const struct finding *f = &findings.list.items[i];
         const yyjson_mut_val *at = f->at ? counterpart(copy, root, f->at) : root;
-        say(report, (struct remark){at, false, f->path, f->text, f->hint});
+        scoped_free char *hint = hint_with_text(report, f, at);
+        say(report, (struct remark){at, false, f->path, f->text, hint != NULL ? hint : f->hint});
     }
     findings_done(&findings);
 }

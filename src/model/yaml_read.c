@@ -261,7 +261,7 @@ static yyjson_mut_val *copy_value(struct reader *r, yyjson_mut_val *from)
 static void remember(struct reader *r, const yyjson_mut_val *val, struct place at)
 {
     struct frame *frame = top(r);
-    struct position position = {val, at, {0, 0}};
+    struct position position = {val, at, {0, 0}, NULL};
     if (frame && frame->key) {
         position.key = frame->key_at;
         if (at.line != frame->key_at.line)
@@ -305,10 +305,13 @@ static int place_value(struct reader *r, yyjson_mut_val *val, struct place at)
     return 0;
 }
 
-static int add_value(struct reader *r, yyjson_mut_val *val, struct place at)
+/* 0777 is 511, and off is false: whoever meant a text meant this one. */
+static void remember_word(struct reader *r, const yyjson_mut_val *val, const yaml_event_t *event)
 {
-    remember(r, val, at);
-    return place_value(r, val, at);
+    struct sv text = {(const char *)event->data.scalar.value, event->data.scalar.length};
+    struct position position = *positions_get(r->positions, val);
+    position.written = yyjson_mut_get_str(new_text(r, text));
+    positions_put(r->positions, position);
 }
 
 /* Keys are text in JSON; numbers and booleans are written out. */
@@ -359,14 +362,20 @@ static int on_scalar(struct reader *r, const yaml_event_t *event)
     if (rc < 0)
         return rc;
     set_anchor(r, event->data.scalar.anchor, val);
-    return wants_key(r) ? add_key(r, val, at) : add_value(r, val, at);
+    if (wants_key(r))
+        return add_key(r, val, at);
+    remember(r, val, at);
+    if (!yyjson_mut_is_str(val))
+        remember_word(r, val, event);
+    return place_value(r, val, at);
 }
 
 static int place_copy(struct reader *r, yyjson_mut_val *val, struct place at)
 {
     yyjson_mut_val *copy = copy_value(r, val);
     const struct position *original = positions_get(r->positions, val);
-    struct position position = {copy, original ? original->at : at, {0, 0}};
+    struct position position = {
+        copy, original ? original->at : at, {0, 0}, original ? original->written : NULL};
     if (top(r) && top(r)->key)
         position.key = top(r)->key_at;
     positions_put(r->positions, position);

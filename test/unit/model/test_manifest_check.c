@@ -88,6 +88,18 @@ static void test_fields(void **state)
          2,
          {"f.yaml:6:18: spec.restartPolicy: Unsupported value: \"Maybe\"",
           "f.yaml:12:14: spec.containers[0].env[0].value: "}},
+        /* as it was written, not as what it was taken for */
+        {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+         "data: {a: 0777, b: off, c: 1e3, d: &x 3.10, e: *x}\n",
+         5,
+         {"f.yaml:4:11: data[a]: Invalid value: \"integer\": must be a string\n    hint: write it "
+          "in "
+          "quotes: \"0777\"\n",
+          "quotes: \"off\"\n", "quotes: \"1e3\"\n", "f.yaml:4:44: "}},
+        {"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":"
+         "\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"a\":1.0,\"b\":true}}]}",
+         2,
+         {"quotes: \"1.0\"\n", "quotes: \"true\"\n"}},
         /* the place of what is missing is that of its nearest parent */
         {POD "spec:\n  containers:\n  - name: c\n    image: i\n  - image: j\n",
          1,
