@@ -205,7 +205,7 @@ static void skip_separators(struct scanner *s)
 
 int json_read(const struct source *source, struct err *err)
 {
-    struct scanner s = {.text = source->text, .place = {1, 1}};
+    struct scanner s = {.text = source->text, .place = {source->lines_before + 1, 1}};
     for (skip_separators(&s); s.at < s.text.len; skip_separators(&s)) {
         if (peek(&s) != '{' && peek(&s) != '[')
             return manifest_fail(err, source->file, s.place, "a '{' was expected here");

@@ -49,9 +49,9 @@ struct reader {
     size_t copied;
 };
 
-static struct place place_of(yaml_mark_t mark)
+static struct place place_of(const struct reader *r, yaml_mark_t mark)
 {
-    return (struct place){(int)mark.line + 1, (int)mark.column + 1};
+    return (struct place){r->source->lines_before + (int)mark.line + 1, (int)mark.column + 1};
 }
 
 #define FAIL(r, at, ...) manifest_fail((r)->err, (r)->source->file, at, __VA_ARGS__)
@@ -140,7 +140,7 @@ static int refuse_tag(struct reader *r, struct place at, const char *tag)
 
 static int tagged_value(struct reader *r, const yaml_event_t *event, yyjson_mut_val **ret_val)
 {
-    struct place at = place_of(event->start_mark);
+    struct place at = place_of(r, event->start_mark);
     struct sv text = {(const char *)event->data.scalar.value, event->data.scalar.length};
     const char *tag = (const char *)event->data.scalar.tag;
     const char *name = short_tag(tag);
@@ -174,7 +174,7 @@ static int scalar_value(struct reader *r, const yaml_event_t *event, yyjson_mut_
     struct scalar scalar = scalar_resolve(text);
     yyjson_mut_val *val = resolved_value(r, text, scalar);
     if (!val)
-        return refuse_scalar(r, place_of(event->start_mark), text, scalar.type);
+        return refuse_scalar(r, place_of(r, event->start_mark), text, scalar.type);
     *ret_val = val;
     return 0;
 }
@@ -352,7 +352,7 @@ static bool is_merge_key(const yaml_event_t *event)
 
 static int on_scalar(struct reader *r, const yaml_event_t *event)
 {
-    struct place at = place_of(event->start_mark);
+    struct place at = place_of(r, event->start_mark);
     if (wants_key(r) && is_merge_key(event)) {
         top(r)->merges = true;
         return 0;
@@ -384,7 +384,7 @@ static int place_copy(struct reader *r, yyjson_mut_val *val, struct place at)
 
 static int on_alias(struct reader *r, const yaml_event_t *event)
 {
-    struct place at = place_of(event->start_mark);
+    struct place at = place_of(r, event->start_mark);
     const char *name = (const char *)event->data.alias.anchor;
     yyjson_mut_val *val = map_get(r->anchors, name);
     if (!val)
@@ -420,7 +420,7 @@ static int check_collection_tag(struct reader *r, const yaml_event_t *event, con
     const char *text = (const char *)tag;
     if (!text || str_eq(text, "!") || str_eq(short_tag(text), expected))
         return 0;
-    return refuse_tag(r, place_of(event->start_mark), text);
+    return refuse_tag(r, place_of(r, event->start_mark), text);
 }
 
 static int on_sequence(struct reader *r, const yaml_event_t *event)
@@ -430,7 +430,7 @@ static int on_sequence(struct reader *r, const yaml_event_t *event)
         return rc;
     yyjson_mut_val *array = yyjson_mut_arr(r->doc);
     set_anchor(r, event->data.sequence_start.anchor, array);
-    return open_frame(r, array, place_of(event->start_mark));
+    return open_frame(r, array, place_of(r, event->start_mark));
 }
 
 static int on_mapping(struct reader *r, const yaml_event_t *event)
@@ -440,7 +440,7 @@ static int on_mapping(struct reader *r, const yaml_event_t *event)
         return rc;
     yyjson_mut_val *object = yyjson_mut_obj(r->doc);
     set_anchor(r, event->data.mapping_start.anchor, object);
-    return open_frame(r, object, place_of(event->start_mark));
+    return open_frame(r, object, place_of(r, event->start_mark));
 }
 
 /* Reports the first repetition in the order of the text. */

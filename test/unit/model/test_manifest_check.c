@@ -88,6 +88,12 @@ static void test_fields(void **state)
          2,
          {"f.yaml:6:18: spec.restartPolicy: Unsupported value: \"Maybe\"",
           "f.yaml:12:14: spec.containers[0].env[0].value: "}},
+        /* said once */
+        {POD "spec:\n  containers:\n  - {name: c, image: 12}\n  - {name: d, image: []}\n"
+             "  - {name: e, command: x}\n",
+         3,
+         {"f.yaml:7:22: spec.containers[0].image: Invalid value: \"integer\": must be a string",
+          "f.yaml:8:22: spec.containers[1].image: ", "f.yaml:9:24: spec.containers[2].command: "}},
         /* as it was written, not as what it was taken for */
         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
          "data: {a: 0777, b: off, c: 1e3, d: &x 3.10, e: *x}\n",
