@@ -158,6 +158,31 @@ static const char *require_text(struct report *report, yyjson_mut_val *root, con
     return NULL;
 }
 
+static void add_kinds_of(const char *api, const struct kind *const *kinds, struct str *out)
+{
+    char version[128];
+    for (; *kinds != NULL; kinds++) {
+        if (str_eq(kind_api_version(*kinds, version), api))
+            str_addf(out, "%s%s", out->len > 0 ? ", " : "", (*kinds)->name);
+    }
+}
+
+/* The nearest kind of any group, else those that there are in this one. */
+static void hint_kinds(const char *api, const char *name, struct str *hint)
+{
+    char version[128];
+    scoped_str there = {0};
+    const struct kind *near = kind_of_name(nearest_kind(name));
+    if (near != NULL)
+        str_addf(hint, "did you mean %s (apiVersion: %s)?", near->name,
+                 kind_api_version(near, version));
+    add_kinds_of(api, KINDS, &there);
+    add_kinds_of(api, OTHER_VERSIONS, &there);
+    add_kinds_of(api, FILE_KINDS, &there);
+    if (near == NULL && there.len > 0)
+        str_addf(hint, "%s has %s", api, str_text(&there));
+}
+
 static void say_unknown_kind(struct report *report, yyjson_mut_val *root, const char *api,
                              const char *name)
 {
@@ -169,10 +194,7 @@ static void say_unknown_kind(struct report *report, yyjson_mut_val *root, const 
         str_addf(&hint, "write apiVersion: %s", kind_api_version(kind, version));
     } else {
         str_addf(&text, "Unsupported value: \"%s\": there is no such kind in %s", name, api);
-        kind = kind_of_name(nearest_kind(name));
-        if (kind)
-            str_addf(&hint, "did you mean %s (apiVersion: %s)?", kind->name,
-                     kind_api_version(kind, version));
+        hint_kinds(api, name, &hint);
     }
     const char *field = kind_of_name(name) ? "apiVersion" : "kind";
     say(report,

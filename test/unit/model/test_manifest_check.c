@@ -60,6 +60,13 @@ static void test_kinds(void **state)
         {"apiVersion: v1\nkind: Xyzzyplugh\nmetadata: {name: a}\n",
          1,
          {"f.yaml:2:7: kind: Unsupported value: \"Xyzzyplugh\""}},
+        {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
+         1,
+         {"f.yaml:2:7: kind: Unsupported value: \"Deployment\": there is no such kind in apps/v1\n"
+          "    hint: apps/v1 has StatefulSet, ControllerRevision\n"}},
+        {"apiVersion: apps/v2\nkind: Deployment\nmetadata: {name: a}\n",
+         1,
+         {"there is no such kind in apps/v2\n"}},
         {"kind: Job\nmetadata: {generateName: a-}\n",
          1,
          {"f.yaml:1:1: apiVersion: Required value\n    hint: a Job is of apiVersion: batch/v1\n"}},
