@@ -594,13 +594,38 @@ static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status 
     return false;
 }
 
+bool write_is_of_kind(const struct kind *kind, yyjson_mut_val *root, struct status *status)
+{
+    char api_version[128];
+    kind_api_version(kind, api_version);
+    const char *name = json_mut_str_at(root, "kind");
+    const char *version = json_mut_str_at(root, "apiVersion");
+    if ((name == NULL || str_eq(name, kind->name)) &&
+        (version == NULL || str_eq(version, api_version)))
+        return true;
+    status_bad_request(status,
+                       "%s in version \"%s\" cannot be handled as a %s: this address takes "
+                       "apiVersion %s, kind %s",
+                       name ? name : "?", version ? version : "?", kind->name, api_version,
+                       kind->name);
+    return false;
+}
+
+/* A Scale and a Binding are kinds of their own. */
+static bool has_own_kind(const struct write *write)
+{
+    return write->sub != SUB_SCALE && write->sub != SUB_BINDING;
+}
+
 static bool prepare_patch(const struct write_env *env, struct write *write, struct status *status)
 {
     yyjson_mut_doc *doc = write->sub == SUB_SCALE ? scale_view(env->old) : obj_borrow(env->old);
     bool translates = write->as != NULL && write->sub != SUB_SCALE;
     if (translates)
         kind_from_stored(write->as, doc);
-    if (!apply_patch(write, doc, status)) {
+    const struct kind *kind = write->as ? write->as : write->kind;
+    if (!apply_patch(write, doc, status) ||
+        (has_own_kind(write) && !write_is_of_kind(kind, yyjson_mut_doc_get_root(doc), status))) {
         yyjson_mut_doc_free(doc);
         return false;
     }
@@ -639,6 +664,9 @@ void write_decide(const struct write_env *env, struct write *write, struct write
         return;
     }
     if (write->op == WRITE_PATCH && !prepare_patch(env, write, &result->status))
+        return;
+    if (write->op == WRITE_UPDATE && has_own_kind(write) &&
+        !write_is_of_kind(write->kind, yyjson_mut_doc_get_root(write->doc), &result->status))
         return;
     judge_update(env, write, result, decision);
 }

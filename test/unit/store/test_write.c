@@ -288,6 +288,17 @@ STORY(unchanged,
     {WRITE_PATCH, CM, "a", "{'data':{'x':'1'}}", 0, "unchanged metadata.resourceVersion=5"},
     {WRITE_PATCH, CM, "a", "{'data':{'x':'2'}}", 0, "changed metadata.resourceVersion=6"})
 
+STORY(kinds_stay,
+    {WRITE_CREATE, CM, "", "{'metadata':{'name':'a'}}", 0, "created"},
+    {WRITE_PATCH, CM, "a", "{'kind':'Pod'}", 400,
+     .say = "this address takes apiVersion v1, kind ConfigMap"},
+    {WRITE_PATCH, CM, "a", "{'apiVersion':'v2','data':{'x':'1'}}", 400,
+     .say = "ConfigMap in version \"v2\" cannot be handled as a ConfigMap"},
+    {WRITE_UPDATE, CM, "a", "{'kind':'Pod'}", 400, .say = "Pod in version"},
+    {WRITE_PATCH, CM, "a", "{'apiVersion':'v1','kind':'ConfigMap','data':{'x':'1'}}", 0,
+     "changed kind=ConfigMap data.x=1"},
+    {WRITE_PATCH, CM, "a", "{'kind':null}", 0, "unchanged kind=ConfigMap"})
+
 STORY(dry_run,
     {WRITE_CREATE, CM, "", "{'metadata':{'name':'a'}}", 0, "created metadata.resourceVersion!",
      .dry_run = true},
@@ -629,6 +640,7 @@ int main(void)
         cmocka_unit_test(test_status_is_apart),
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_unchanged),
+        cmocka_unit_test(test_kinds_stay),
         cmocka_unit_test(test_dry_run),
         cmocka_unit_test(test_unknown_fields),
         cmocka_unit_test(test_unknown_fields_are_told_again),
