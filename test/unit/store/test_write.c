@@ -431,6 +431,14 @@ STORY(every_version_has_its_number,
     {WRITE_PATCH, NS, "n", "{'status':{'x':'1'}}", 0, "changed status.x=1",
      .sub = SUB_STATUS})
 
+STORY(finalizers_say_whose_they_are,
+    {WRITE_CREATE, CM, "", "{'metadata':{'name':'a','finalizers':['x']}}", 422,
+     .say = "metadata.finalizers[0]: Invalid value: \"x\": name is neither a standard finalizer name "
+            "nor is it fully qualified"},
+    {WRITE_CREATE, CM, "", "{'metadata':{'name':'a','finalizers':['orphan','a.b/x']}}", 0, "created"},
+    {WRITE_PATCH, CM, "a", "{'metadata':{'finalizers':['orphan','kubernetes','y']}}", 422,
+     .say = "metadata.finalizers[2]: "})
+
 STORY(finalizers,
     {WRITE_CREATE, CM, "", "{'metadata':{'name':'a','finalizers':['x/a','x/b']}}", 0, "created"},
     {WRITE_DELETE, CM, "a", NULL, 0, "changed metadata.deletionTimestamp=2026-01-01T00:00:01Z"},
@@ -649,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_parts_of_a_status_are_kept),
         cmocka_unit_test(test_directives_of_a_patch_are_not_names),
         cmocka_unit_test(test_every_version_has_its_number),
+        cmocka_unit_test(test_finalizers_say_whose_they_are),
         cmocka_unit_test(test_finalizers),
         cmocka_unit_test(test_propagation),
         cmocka_unit_test(test_delete_preconditions),
