@@ -181,6 +181,13 @@ static const struct scene READS[] = {
      "4s                Normal    First    pod/a    m...\n"
      "2s (x3 over 4m)   Warning   Second   pod/a    m...\n",
      ""},
+    {"events of no type",
+     {"events", "--types=Normal,Foo"},
+     {{0}},
+     2,
+     "",
+     "error: option '--types': 'Foo' is neither Normal nor Warning\nhint: see 'muster help "
+     "events'\n"},
     {"events of one type about one object",
      {"events", "--for", "po/a", "--types=warning", "--no-headers"},
      {{"GET", NAMESPACED "events" ABOUT, NULL, 200, EVENTS}},
