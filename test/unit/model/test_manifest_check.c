@@ -95,6 +95,9 @@ static void test_fields(void **state)
          2,
          {"f.yaml:6:18: spec.restartPolicy: Unsupported value: \"Maybe\"",
           "f.yaml:12:14: spec.containers[0].env[0].value: "}},
+        {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n    a b: c\n",
+         1,
+         {"f.yaml:6:10: metadata.labels: Invalid value: \"a b\": "}},
         /* said once */
         {POD "spec:\n  containers:\n  - {name: c, image: 12}\n  - {name: d, image: []}\n"
              "  - {name: e, command: x}\n",
