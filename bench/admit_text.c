@@ -21,7 +21,8 @@ static void post(struct str *out, const char *path, const struct str *body)
 void text_watch(const char *plural, struct str *out)
 {
     str_addf(out,
-             "GET " ADMIT_API "/%s?watch=true&sendInitialEvents=false HTTP/1.1\r\n"
+             "GET " ADMIT_API "/%s?watch=true&sendInitialEvents=false&"
+             "resourceVersionMatch=NotOlderThan HTTP/1.1\r\n"
              "Host: bench\r\nAccept: application/json\r\n\r\n",
              plural);
 }

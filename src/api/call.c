@@ -240,6 +240,8 @@ static bool sub_exists(const struct call *call)
 /* What is measured can be neither changed nor watched. */
 static bool verb_exists(const struct call *call)
 {
+    if (call->verb == VERB_DELETE_MANY && call->kind->is_deleted_singly)
+        return false;
     bool reads = call->verb == VERB_GET || call->verb == VERB_LIST;
     return reads || !kind_is_reading(call->kind);
 }

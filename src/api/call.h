@@ -99,6 +99,9 @@ bool auth_identify(const struct api *api, const struct http_exchange *x, struct 
 bool auth_allows(const struct call *call, struct status *status);
 write_admit_fn auth_admit; /* arg: struct identity * */
 
+/* Do the options of a list, a watch or a deletion of many go together? */
+bool listoptions_check(const struct call *call, struct status *status);
+
 /* Selectors of a list or watch. */
 struct filter {
     struct label_selector *labels;

@@ -74,14 +74,28 @@ static bool has_numbers(const struct type *type)
     return false;
 }
 
-static bool body_object(struct call *call, yyjson_mut_doc **ret_doc, struct status *status)
+/* As Kubernetes reads it: how a key that is there twice is taken is the write's validation. */
+static int parse_json(struct sv text, struct write *write, yyjson_mut_doc **ret_doc,
+                      struct err *err)
+{
+    scoped_str repeated = {0};
+    int r = json_parse_last(text, ret_doc, &repeated, err);
+    if (r == 0 && repeated.len > 0) {
+        mem_free(write->repeated);
+        write->repeated = str_take(&repeated);
+    }
+    return r;
+}
+
+static bool body_object(struct call *call, struct write *write, yyjson_mut_doc **ret_doc,
+                        struct status *status)
 {
     const char *type = content_type(call);
     struct err err = {0};
     yyjson_mut_doc *doc = NULL;
     int r = 0;
     if (is_type(type, "application/json"))
-        r = json_parse_mut(call->req->body, &doc, &err);
+        r = parse_json(call->req->body, write, &doc, &err);
     else if (is_type(type, "application/yaml"))
         r = parse_yaml(call->req->body, &doc, &err);
     else if (is_type(type, PROTOBUF_MEDIA_TYPE) && !has_numbers(body_type(call)))
@@ -100,6 +114,17 @@ static bool body_object(struct call *call, yyjson_mut_doc **ret_doc, struct stat
     }
     *ret_doc = doc;
     return true;
+}
+
+static int parse_patch(struct sv text, struct write *write, struct err *err)
+{
+    scoped_json_mut *doc = NULL;
+    if (json_parse(text, &write->patch, NULL) == 0)
+        return 0;
+    int r = parse_json(text, write, &doc, err);
+    if (r == 0)
+        write->patch = yyjson_mut_doc_imut_copy(doc, NULL);
+    return r;
 }
 
 static bool body_patch(struct call *call, struct write *write, struct status *status)
@@ -126,7 +151,7 @@ static bool body_patch(struct call *call, struct write *write, struct status *st
     }
     write->patch_type = TYPES[i].patch;
     struct err err = {0};
-    if (json_parse(call->req->body, &write->patch, &err) < 0) {
+    if (parse_patch(call->req->body, write, &err) < 0) {
         status_bad_request(status, "the patch cannot be read: %s", err.text);
         return false;
     }
@@ -183,7 +208,7 @@ static bool parse_propagation(const char *value, struct write *write, struct sta
 static bool delete_options(struct call *call, struct write *write, struct status *status)
 {
     scoped_json_mut *doc = NULL;
-    if (call->req->body.len > 0 && !body_object(call, &doc, status))
+    if (call->req->body.len > 0 && !body_object(call, write, &doc, status))
         return false;
     yyjson_mut_val *options = doc ? yyjson_mut_doc_get_root(doc) : NULL;
     if (call->verb == VERB_CREATE) /* an Eviction is a deletion by another name */
@@ -370,7 +395,8 @@ static void delete_many(struct call *call)
     struct status status = {0};
     struct filter filter = {0};
     struct write *model = write_new(WRITE_DELETE, call->kind, call->ns, "");
-    if (!parse_dry_run(call_param(call, "dryRun"), &model->dry_run, &status) ||
+    if (!listoptions_check(call, &status) ||
+        !parse_dry_run(call_param(call, "dryRun"), &model->dry_run, &status) ||
         !delete_options(call, model, &status) || !filter_parse(call, &filter, &status)) {
         write_free(model);
         call_refuse(call, &status);
@@ -439,10 +465,12 @@ static bool fill_write(struct call *call, struct write *write, struct status *st
             return delete_options(call, write, status);
         }
         write->op = write->sub == SUB_BINDING ? WRITE_UPDATE : WRITE_CREATE;
-        return body_object(call, &write->doc, status) && version_take(call, write->doc, status);
+        return body_object(call, write, &write->doc, status) &&
+               version_take(call, write->doc, status);
     case VERB_UPDATE:
         write->op = WRITE_UPDATE;
-        return body_object(call, &write->doc, status) && version_take(call, write->doc, status);
+        return body_object(call, write, &write->doc, status) &&
+               version_take(call, write->doc, status);
     case VERB_PATCH:
         write->op = WRITE_PATCH;
         write->as = call->as->stored != NULL ? call->as : NULL;

@@ -9,6 +9,8 @@
 
 static const char *const VERBS_ALL[] = {"create", "delete", "deletecollection", "get",
                                         "list",   "patch",  "update",           "watch"};
+static const char *const VERBS_SINGLY[] = {"create", "delete", "get",  "list",
+                                           "patch",  "update", "watch"};
 static const char *const VERBS_SUB[] = {"get", "patch", "update"};
 static const char *const VERBS_CREATE[] = {"create"};
 static const char *const VERBS_READING[] = {"get", "list"};
@@ -34,6 +36,8 @@ static void add_verbs(struct str *out, const struct kind *kind)
 {
     if (kind_is_reading(kind))
         add_list(out, "verbs", VERBS_READING, ARRAY_LEN(VERBS_READING));
+    else if (kind->is_deleted_singly)
+        add_list(out, "verbs", VERBS_SINGLY, ARRAY_LEN(VERBS_SINGLY));
     else
         add_list(out, "verbs", VERBS_ALL, ARRAY_LEN(VERBS_ALL));
 }

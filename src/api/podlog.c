@@ -215,6 +215,8 @@ static bool refuse_waiting(const struct call *call, const struct obj *pod, struc
     bool after_others =
         json_find(json_at(pod->root, "spec.containers"), "name", ask->container) != NULL &&
         yyjson_arr_size(json_at(pod->root, "spec.initContainers")) > 0;
+    if (known == NULL && str_eq(json_str_at(pod->root, "status.phase"), "Failed"))
+        reason = json_str_at(pod->root, "status.reason"); /* none of them was ever begun */
     if (reason == NULL || *reason == '\0')
         reason = after_others ? "PodInitializing" : "ContainerCreating";
     status_bad_request(status, "container \"%s\" in pod \"%s\" is waiting to start: %s",

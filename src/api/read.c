@@ -103,6 +103,18 @@ static bool parse_continue(const char *token, struct page *page)
     return parse_number(number, &page->revision);
 }
 
+/* Versions of the past are not kept as lists: one can be shown as long as it is what is there. */
+static bool page_exact(const struct call *call, uint64_t revision, struct page *page,
+                       struct status *status)
+{
+    if (feed_has_changed(call->api->store->feed, call->kind, revision)) {
+        status_set(status, 410, "Expired", "The resourceVersion for the provided list is too old.");
+        return false;
+    }
+    page->revision = revision;
+    return true;
+}
+
 static bool page_parse(const struct call *call, struct page *page, struct status *status)
 {
     struct feed *feed = call->api->store->feed;
@@ -140,7 +152,8 @@ static bool page_parse(const struct call *call, struct page *page, struct status
         status->retry_after_s = 1;
         return false;
     }
-    return true;
+    return !str_eq(call_param(call, "resourceVersionMatch"), "Exact") ||
+           page_exact(call, number, page, status);
 }
 
 struct listing {
@@ -205,7 +218,8 @@ void read_list(struct call *call)
     struct status status = {0};
     struct page page;
     struct filter filter = {0};
-    if (!page_parse(call, &page, &status) || !filter_parse(call, &filter, &status)) {
+    if (!listoptions_check(call, &status) || !page_parse(call, &page, &status) ||
+        !filter_parse(call, &filter, &status)) {
         call_refuse(call, &status);
         return;
     }

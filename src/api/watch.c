@@ -313,7 +313,8 @@ void watch_start(struct call *call)
     struct filter filter = {0};
     enum start start;
     uint64_t revision = 0;
-    if (!parse_start(call, &start, &revision, &status) || !filter_parse(call, &filter, &status)) {
+    if (!listoptions_check(call, &status) || !parse_start(call, &start, &revision, &status) ||
+        !filter_parse(call, &filter, &status)) {
         call_refuse(call, &status);
         return;
     }

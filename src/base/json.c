@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/json.h"
+#include "base/json_internal.h"
 #include "base/mem.h"
 #include <assert.h>
 #include <errno.h>
@@ -103,12 +103,6 @@ static int check_text_depth(struct sv text, struct err *err)
     return r;
 }
 
-/* A member of an object; `value` is what the user of the sort wants to carry along. */
-struct member {
-    struct sv key;
-    void *value;
-};
-
 static struct sv text_of(void *string)
 {
     return (struct sv){unsafe_yyjson_get_str(string), unsafe_yyjson_get_len(string)};
@@ -125,7 +119,7 @@ static void members_merge(const struct member *from, struct member *to, size_t m
 }
 
 /* A stable merge sort of our own: libc's qsort() promises neither its time nor its memory. */
-static void members_sort(struct member *members, size_t n)
+void json_members_sort(struct member *members, size_t n)
 {
     scoped_free struct member *merged = mem_alloc(n * sizeof(*merged));
     for (size_t width = 1; width < n; width *= 2) {
@@ -149,7 +143,7 @@ static const struct member *find_repeated_linear(const struct member *members, s
 
 static const struct member *find_repeated_sorted(struct member *members, size_t n)
 {
-    members_sort(members, n);
+    json_members_sort(members, n);
     for (size_t i = 1; i < n; i++)
         if (sv_eq(members[i].key, members[i - 1].key))
             return &members[i];
@@ -244,8 +238,8 @@ static int check_keys(struct sv text, const char *chars, yyjson_doc *doc, struct
 /* With `chars` the strings of the document stay in them: a copy of the text with room for padding
  * behind it. The reader does not recurse, so depth may be looked at afterwards, where it costs a
  * step a value and not a step a byte. */
-static int parse(struct sv text, char *chars, const yyjson_alc *alc, yyjson_doc **ret_doc,
-                 struct err *err)
+static int read_text(struct sv text, char *chars, const yyjson_alc *alc, yyjson_doc **ret_doc,
+                     struct err *err)
 {
     yyjson_read_err read_err = {.msg = "there is no text"};
     yyjson_read_flag flags = chars ? YYJSON_READ_INSITU : 0;
@@ -257,11 +251,25 @@ static int parse(struct sv text, char *chars, const yyjson_alc *alc, yyjson_doc 
         return r;
     if (!doc)
         return syntax_error(text, &read_err, err);
-    r = check_keys(text, chars ? chars : doc->str_pool, doc, err);
-    if (r < 0)
-        return r;
     *ret_doc = take_ptr(doc);
     return 0;
+}
+
+static int parse(struct sv text, char *chars, const yyjson_alc *alc, yyjson_doc **ret_doc,
+                 struct err *err)
+{
+    scoped_json *doc = NULL;
+    int r = read_text(text, chars, alc, &doc, err);
+    if (r == 0)
+        r = check_keys(text, chars ? chars : doc->str_pool, doc, err);
+    if (r == 0)
+        *ret_doc = take_ptr(doc);
+    return r;
+}
+
+int json_parse_repeating(struct sv text, yyjson_doc **ret_doc)
+{
+    return read_text(text, NULL, &JSON_ALC, ret_doc, NULL);
 }
 
 int json_parse(struct sv text, yyjson_doc **ret_doc, struct err *err)
@@ -675,7 +683,7 @@ static struct member *members_of(yyjson_mut_val *obj)
         yyjson_mut_val *key = yyjson_mut_obj_iter_next(&iter);
         members[i] = (struct member){text_of(key), yyjson_mut_obj_iter_get_val(key)};
     }
-    members_sort(members, n);
+    json_members_sort(members, n);
     return members;
 }
 

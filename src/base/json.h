@@ -24,6 +24,10 @@ extern const yyjson_alc JSON_ALC;
  * document keeps no pointer into `text`. */
 int json_parse(struct sv text, yyjson_doc **ret_doc, struct err *err);
 int json_parse_mut(struct sv text, yyjson_mut_doc **ret_doc, struct err *err);
+/* As others read it: of a key that stands twice the last one counts. Appends where that was, a line
+ * each ("spec.containers[0].image"), the first twenty; what else is wrong is still an error. */
+int json_parse_last(struct sv text, yyjson_mut_doc **ret_doc, struct str *repeated,
+                    struct err *err);
 /* The depth check alone, for documents that were made by patches, and for views. */
 int json_check_depth(yyjson_mut_val *root, struct err *err);
 int json_check_depth_val(yyjson_val *root, struct err *err);

@@ -3,15 +3,33 @@
 #include "cli/eventlist.h"
 #include "cli/grid.h"
 #include "cli/rows.h"
+#include "model/kind.h"
 #include <ctype.h>
 
 #define KEY_WIDTH 14 /* of the lines at the top */
 
-/* "restartPolicy" reads as "Restart Policy", "podIP" as "Pod IP". Keys that are names of people's
- * making (labels, data) hold dots, slashes or dashes and stay. */
-static void add_title(const char *key, struct str *out)
+/* What is known of an object: its fields, or that its keys are of people's making. */
+struct place {
+    const struct type *type; /* of it, or of a map's values; NULL: nothing is known */
+    bool is_map;
+};
+
+static struct place place_of(struct place parent, const char *key)
 {
-    if (strpbrk(key, "./-_") != NULL) {
+    if (parent.is_map)
+        return (struct place){.type = parent.type};
+    const struct field *field =
+        parent.type != NULL ? type_field(parent.type, key, strlen(key)) : NULL;
+    if (field == NULL)
+        return (struct place){0};
+    return (struct place){.type = field->of, .is_map = field->shape == MAP};
+}
+
+/* "restartPolicy" reads as "Restart Policy", "podIP" as "Pod IP". Keys of people's making (labels,
+ * data) stay; where no table tells them, those with dots, slashes or dashes do. */
+static void add_title(const char *key, bool is_plain, struct str *out)
+{
+    if (is_plain || strpbrk(key, "./-_") != NULL) {
         grid_plain(key, out);
         return;
     }
@@ -61,11 +79,8 @@ static bool is_flat(yyjson_val *val)
     return !yyjson_is_ctn(val) || yyjson_get_len(val) == 0;
 }
 
-static void add_fields(yyjson_val *object, size_t indent, struct str *out);
-static void add_list(yyjson_val *list, size_t indent, struct str *out);
-
-/* Everything behind a key's colon, the newline included. */
-static void add_value(const char *key, yyjson_val *val, size_t indent, struct str *out);
+static void add_fields(yyjson_val *object, struct place place, size_t indent, struct str *out);
+static void add_list(yyjson_val *list, struct place place, size_t indent, struct str *out);
 
 static void add_conditions(yyjson_val *list, size_t indent, struct str *out)
 {
@@ -130,7 +145,9 @@ static void add_moves(yyjson_val *list, struct str *out)
     str_addc(out, '\n');
 }
 
-static void add_value(const char *key, yyjson_val *val, size_t indent, struct str *out)
+/* Everything behind a key's colon, the newline included. */
+static void add_value(const char *key, yyjson_val *val, struct place place, size_t indent,
+                      struct str *out)
 {
     bool is_list_of_objects = yyjson_is_obj(yyjson_arr_get_first(val));
     if (is_flat(val)) {
@@ -139,7 +156,7 @@ static void add_value(const char *key, yyjson_val *val, size_t indent, struct st
         str_addc(out, '\n');
     } else if (yyjson_is_obj(val)) {
         str_addc(out, '\n');
-        add_fields(val, indent + 2, out);
+        add_fields(val, place, indent + 2, out);
     } else if (str_eq(key, "conditions")) {
         add_conditions(val, indent, out);
     } else if (str_eq(key, "dependsOn") && is_list_of_objects) {
@@ -148,25 +165,26 @@ static void add_value(const char *key, yyjson_val *val, size_t indent, struct st
         add_moves(val, out);
     } else {
         str_addc(out, '\n');
-        add_list(val, indent + 2, out);
+        add_list(val, place, indent + 2, out);
     }
 }
 
-static void add_fields(yyjson_val *object, size_t indent, struct str *out)
+static void add_fields(yyjson_val *object, struct place place, size_t indent, struct str *out)
 {
     size_t i, n;
     yyjson_val *key, *val;
     yyjson_obj_foreach(object, i, n, key, val)
     {
         add_indent(indent, out);
-        add_title(yyjson_get_str(key), out);
+        const char *name = yyjson_get_str(key);
+        add_title(name, place.is_map, out);
         str_addc(out, ':');
-        add_value(yyjson_get_str(key), val, indent, out);
+        add_value(name, val, place_of(place, name), indent, out);
     }
 }
 
 /* Objects of a list are set apart by a dash before their first field. */
-static void add_list(yyjson_val *list, size_t indent, struct str *out)
+static void add_list(yyjson_val *list, struct place place, size_t indent, struct str *out)
 {
     size_t i, n;
     yyjson_val *item;
@@ -174,7 +192,7 @@ static void add_list(yyjson_val *list, size_t indent, struct str *out)
     {
         size_t mark = out->len;
         if (yyjson_is_obj(item) && yyjson_get_len(item) > 0) {
-            add_fields(item, indent + 2, out);
+            add_fields(item, place, indent + 2, out);
         } else {
             add_indent(indent + 2, out);
             add_scalar(item, indent + 2, out);
@@ -255,6 +273,24 @@ static void add_finalizers(yyjson_val *finalizers, struct str *out)
     }
 }
 
+static void add_parts(yyjson_val *object, struct str *out)
+{
+    const struct kind *kind =
+        kind_of_api(json_str_at(object, "apiVersion"), json_str_at(object, "kind"));
+    struct place place = {.type = kind != NULL ? kind->type : NULL};
+    size_t i, n;
+    yyjson_val *key, *val;
+    yyjson_obj_foreach(object, i, n, key, val)
+    {
+        const char *name = yyjson_get_str(key);
+        if (str_eq(name, "apiVersion") || str_eq(name, "kind") || str_eq(name, "metadata"))
+            continue;
+        add_title(name, false, out);
+        str_addc(out, ':');
+        add_value(name, val, place_of(place, name), 0, out);
+    }
+}
+
 void describe_object(yyjson_val *object, time_ms now, struct str *out)
 {
     yyjson_val *metadata = yyjson_obj_get(object, "metadata");
@@ -270,17 +306,7 @@ void describe_object(yyjson_val *object, time_ms now, struct str *out)
     add_finalizers(yyjson_obj_get(metadata, "finalizers"), out);
     if (str_eq(json_str_at(object, "kind"), "Pod"))
         describe_containers(object, now, out);
-    size_t i, n;
-    yyjson_val *key, *val;
-    yyjson_obj_foreach(object, i, n, key, val)
-    {
-        const char *name = yyjson_get_str(key);
-        if (str_eq(name, "apiVersion") || str_eq(name, "kind") || str_eq(name, "metadata"))
-            continue;
-        add_title(name, out);
-        str_addc(out, ':');
-        add_value(name, val, 0, out);
-    }
+    add_parts(object, out);
 }
 
 void describe_life(const char *lines, struct str *out)

@@ -69,11 +69,16 @@ static int read_stream(FILE *in, struct str *out, struct err *err)
     return 0;
 }
 
+int inputs_text(struct cli *cli, const char *file, struct str *out, struct err *err)
+{
+    return str_eq(file, "-") ? read_stream(cli->in, out, err)
+                             : file_read(file, INPUT_BYTES_MAX, out, err);
+}
+
 int inputs_read(struct cli *cli, const char *file, struct manifest *ret_manifest, struct err *err)
 {
     scoped_str text = {0};
-    int r = str_eq(file, "-") ? read_stream(cli->in, &text, err)
-                              : file_read(file, INPUT_BYTES_MAX, &text, err);
+    int r = inputs_text(cli, file, &text, err);
     if (r < 0)
         return r;
     return manifest_parse(file, (struct sv){str_text(&text), text.len}, ret_manifest, err);

@@ -12,6 +12,7 @@ int inputs_find(const char *path, struct inputs *inputs, struct err *err);
 void inputs_done(struct inputs *inputs);
 /* Reads and parses one of them. Errors begin with file:line:column where that is known. */
 int inputs_read(struct cli *cli, const char *file, struct manifest *ret_manifest, struct err *err);
+int inputs_text(struct cli *cli, const char *file, struct str *out, struct err *err); /* reads it */
 
 /* All files of the verb's --filename, in order, before anything is done with one of them. A
  * Configuration among the documents is no object: it is taken out, for whoever runs a server. */

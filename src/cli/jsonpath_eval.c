@@ -2,6 +2,7 @@
 #include "base/vec.h"
 #include "cli/jsonpath_internal.h"
 #include <errno.h>
+#include <inttypes.h>
 
 /* Nested ranges over recursive paths multiply; a template that needs more steps than this is a
  * mistake or an attack. */
@@ -25,17 +26,33 @@ static int spend(struct eval *e, size_t n)
     return err_set(e->err, -E2BIG, "jsonpath: the template looks at too many values");
 }
 
-static void pick_slice(const struct pick *pick, yyjson_val *list, struct values *out)
+/* What is not there at all prints nothing; what a list is too short for is a mistake, as kubectl
+ * has it: of an empty answer nobody could tell. */
+static int out_of_bounds(struct eval *e, int64_t index, int64_t len)
 {
+    return err_set(e->err, -ERANGE,
+                   "jsonpath: array index out of bounds: index %" PRId64 ", length %" PRId64, index,
+                   len);
+}
+
+static int pick_slice(struct eval *e, const struct pick *pick, yyjson_val *list, struct values *out)
+{
+    if (yyjson_is_null(list))
+        return 0;
+    if (!yyjson_is_arr(list))
+        return err_set(e->err, -ERANGE, "jsonpath: an index is for arrays, and this is %s",
+                       yyjson_is_obj(list) ? "an object" : "a single value");
     int64_t len = (int64_t)yyjson_arr_size(list);
     int64_t start = pick->has_start ? pick->start : 0;
     int64_t end = pick->has_end ? pick->end : len;
     start += start < 0 ? len : 0;
     end += end < 0 ? len : 0;
-    if (start < 0 && pick->has_end && pick->end == pick->start + 1)
-        return; /* one index, in front of the list */
-    start = start < 0 ? 0 : start;
-    end = end > len ? len : end;
+    if (start == end)
+        return 0;
+    if (start < 0 || start >= len)
+        return out_of_bounds(e, start, len);
+    if (end < 0 || end > len)
+        return out_of_bounds(e, end - 1, len);
     size_t i, n;
     yyjson_val *val;
     yyjson_arr_foreach(list, i, n, val)
@@ -44,19 +61,28 @@ static void pick_slice(const struct pick *pick, yyjson_val *list, struct values 
         if (at >= start && at < end && (at - start) % pick->step == 0)
             vec_push(&out->list, val);
     }
+    return 0;
+}
+
+static yyjson_val *field_of(const struct pick *pick, yyjson_val *val)
+{
+    yyjson_val *field = yyjson_obj_getn(val, pick->name.ptr, pick->name.len);
+    if (field != NULL || pick->parts == NULL)
+        return field;
+    for (const struct part *part = pick->parts; part != NULL && val != NULL; part = part->next)
+        val = yyjson_obj_getn(val, part->name.ptr, part->name.len);
+    return val;
 }
 
 static int step_pick(struct eval *e, const struct step *step, yyjson_val *val, struct values *out)
 {
     for (const struct pick *pick = step->picks; pick != NULL; pick = pick->next) {
         int r = spend(e, yyjson_is_ctn(val) ? yyjson_get_len(val) : 0);
+        if (r == 0 && !pick->is_name)
+            r = pick_slice(e, pick, val, out);
         if (r < 0)
             return r;
-        if (!pick->is_name) {
-            pick_slice(pick, val, out);
-            continue;
-        }
-        yyjson_val *field = yyjson_obj_getn(val, pick->name.ptr, pick->name.len);
+        yyjson_val *field = pick->is_name ? field_of(pick, val) : NULL;
         if (field != NULL)
             vec_push(&out->list, field);
     }
@@ -176,7 +202,9 @@ static int passes(struct eval *e, const struct filter *filter, yyjson_val *val)
 {
     struct scalar left = {.type = OPERAND_PATH}, right = {.type = OPERAND_PATH};
     int r = eval_operand(e, &filter->left, val, &left);
-    if (r <= 0 || filter->op == COMPARE_EXISTS)
+    if (filter->op == COMPARE_EXISTS)
+        return r == -ERANGE ? 0 : r;
+    if (r <= 0)
         return r;
     r = eval_operand(e, &filter->right, val, &right);
     return r <= 0 ? r : compare(filter->op, &left, &right);

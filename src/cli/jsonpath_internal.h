@@ -7,10 +7,15 @@
 /* A template is a list of nodes; a path a list of steps; each step turns the values found so far
  * into the next ones. Everything lives in one arena. */
 
+struct part {
+    struct part *next;
+    struct sv name;
+};
 struct pick { /* one part of [a,b,c] */
     struct pick *next;
     bool is_name;
     struct sv name;
+    struct part *parts; /* of 'metadata.name', when there is no field of the whole name; or NULL */
     bool has_start, has_end;
     int64_t start, end, step;
 };

@@ -89,6 +89,35 @@ static int parse_quoted(struct parser *p, struct sv *ret_text)
     return 0;
 }
 
+static bool ends_part(char c, char quote)
+{
+    return c == '.' || c == quote;
+}
+
+/* kubectl takes a quoted name for a path: its dots part it, unless a backslash stands before. */
+static void parse_parts(struct parser *p, struct pick *pick)
+{
+    struct parser quoted = *p;
+    struct part **tail = &pick->parts;
+    char quote = *quoted.at++;
+    bool is_more = true;
+    for (size_t n = 0; is_more; n++) {
+        size_t raw = token_len(&quoted, ends_part, quote);
+        struct part *part = *tail = arena_alloc(p->arena, sizeof(*part));
+        char *text = arena_alloc(p->arena, raw + 1);
+        size_t len = 0;
+        for (const char *stop = quoted.at + raw; quoted.at < stop; quoted.at++) {
+            quoted.at += *quoted.at == '\\' && quoted.at + 1 < stop;
+            text[len++] = *quoted.at;
+        }
+        part->name = (struct sv){text, len};
+        tail = &part->next;
+        is_more = accept(&quoted, '.');
+        if (!is_more && n == 0)
+            pick->parts = NULL;
+    }
+}
+
 static bool ends_name(char c, char quote)
 {
     (void)quote;
@@ -176,6 +205,8 @@ static int parse_picks(struct parser *p, struct step *step)
         skip_spaces(p);
         struct pick *pick = add_pick(p, step);
         pick->is_name = peek(p) == '\'' || peek(p) == '"';
+        if (pick->is_name)
+            parse_parts(p, pick);
         int r = pick->is_name ? parse_quoted(p, &pick->name) : parse_slice(p, pick);
         if (r < 0)
             return r;
@@ -393,7 +424,7 @@ static int parse_nodes(struct parser *p, struct node **first, bool in_range)
         if (r != 0)
             return r < 0 ? r : 0;
     }
-    return in_range ? fail(p, "{range} without {end}") : 0;
+    return 0; /* a {range} ends where the template does */
 }
 
 /* ".status.phase" without its braces: what else could it be. */

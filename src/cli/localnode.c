@@ -50,6 +50,9 @@ struct localnode {
     void (*ready)(void *arg);
     void *ready_arg;
     bool is_ready;
+    bool is_refused; /* for good */
+    void (*on_refused)(void *arg);
+    void *refused_arg;
 };
 
 /* A host name may have capitals and underscores, an object's name may not. */
@@ -103,6 +106,22 @@ static void on_registered(void *arg)
     node->is_ready = true;
     if (node->ready != NULL)
         node->ready(node->ready_arg);
+}
+
+/* A full disk may be freed and a conflict is settled by the next attempt; what is wrong with the
+ * object itself stays wrong. */
+static void on_refused(void *arg, const struct status *why)
+{
+    struct localnode *node = arg;
+    if (why->code == 409 || node->is_refused)
+        return;
+    scoped_str error = {0};
+    log_quote(str_text(&why->message), &error);
+    node->is_refused = why->code >= 400 && why->code < 500;
+    log_line(node->is_refused ? LOG_ERROR_LEVEL : LOG_WARN_LEVEL, "node.refused node=%s error=%s",
+             node->name, str_text(&error));
+    if (node->is_refused && node->on_refused != NULL)
+        node->on_refused(node->refused_arg);
 }
 
 /* ---- the guest ---- */
@@ -184,6 +203,7 @@ static void make_runner(struct localnode *node)
         .on_samples = on_samples,
         .on_settings = on_settings,
         .on_registered = on_registered,
+        .on_refused = on_refused,
         .arg = node};
     node->runner = runner_new(&options);
 }
@@ -288,6 +308,8 @@ struct localnode *localnode_new(const struct localnode_options *options)
     node->cpu_milli = options->cpu_milli;
     node->memory_bytes = options->memory_bytes;
     node->pods_max = options->pods_max;
+    node->on_refused = options->on_refused;
+    node->refused_arg = options->arg;
     (void)uname(&node->uname); /* cannot fail with a good address */
     node->name =
         options->name != NULL ? mem_strdup(options->name) : name_of_machine(node->uname.nodename);

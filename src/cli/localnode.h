@@ -13,6 +13,9 @@ struct localnode_options {
     int64_t cpu_milli, memory_bytes, pods_max;
     int64_t nofile_soft; /* descriptors that pods get; -1: as many as we have */
     bool no_cgroups;
+    /* The Node object will never be taken as it is: there is nothing to wait for. */
+    void (*on_refused)(void *arg);
+    void *arg;
 };
 struct localnode *localnode_new(const struct localnode_options *options);
 void localnode_free(struct localnode *node); /* after the host */

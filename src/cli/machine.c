@@ -256,7 +256,7 @@ int machine_check(struct cli *cli)
     check_data(&machine);
     check_instance(&machine);
     check_listen(&machine);
-    if (!opt_is_given(&cli->opts, "no-node")) {
+    if (!opt_flag(&cli->opts, "no-node")) {
         check_kernel(&machine);
         check_groups(&machine);
         check_files(&machine);

@@ -19,16 +19,24 @@ static const struct field CAPACITY_FIELDS[] = {
 static const struct type TYPE_CAPACITY = {
     "dev.muster.v1alpha1.LocalCapacity", "What a node has to give.", CAPACITY_FIELDS};
 
+static void check_node_labels(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
+{
+    (void)old;
+    rules_label_values(c, val, "labels");
+}
+
 static const struct field NODE_FIELDS[] = {
     {"name", F_STRING, ONE, REQUIRED | NON_EMPTY, .format = FMT_DNS_SUBDOMAIN,
      .doc = "Its name; with count, what the names begin with."},
     {"count", F_INT32, ONE, RANGE, .min = 1, .max = NODES_MAX,
      .doc = "So many alike, called NAME-0, NAME-1 and so on."},
-    {"labels", F_STRING, MAP, .doc = "Its labels, for instance topology.kubernetes.io/zone."},
+    {"labels", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED,
+     .doc = "Its labels, for instance topology.kubernetes.io/zone."},
     {"capacity", F_OBJECT, ONE, .of = &TYPE_CAPACITY, .doc = "What it has to give."},
     {0}};
 static const struct type TYPE_NODE = {
-    "dev.muster.v1alpha1.LocalNode", "One node, or several alike.", NODE_FIELDS};
+    "dev.muster.v1alpha1.LocalNode", "One node, or several alike.", NODE_FIELDS,
+    .check = check_node_labels};
 
 static const struct field FILE_FIELDS[] = {
     {"nodes", F_OBJECT, LIST, REQUIRED | NON_EMPTY, .of = &TYPE_NODE, .doc = "The nodes."},

@@ -42,6 +42,24 @@ static bool is_wanted(const struct events *events, yyjson_val *event)
     return false;
 }
 
+/* Misspelt ones would be waited for in vain. */
+static int check_types(struct events *events)
+{
+    static const char *const TYPES[] = {"Normal", "Warning"};
+    const char *types = opt_get(&events->cli->opts, "types");
+    struct sv rest = sv_of(types);
+    for (bool is_more = types != NULL; is_more; is_more = rest.len > 0) {
+        struct sv one = sv_trim(sv_cut(&rest, ','));
+        bool is_known = false;
+        for (size_t i = 0; i < ARRAY_LEN(TYPES); i++)
+            is_known |= strlen(TYPES[i]) == one.len && strncasecmp(one.ptr, TYPES[i], one.len) == 0;
+        if (!is_known)
+            return cli_usage(events->cli, "option '--types': '%.*s' is neither Normal nor Warning",
+                             (int)one.len, one.ptr);
+    }
+    return CLI_OK;
+}
+
 static void add_text(struct events *events, yyjson_val *event, const char *path)
 {
     const char *text = json_str_at(event, path);
@@ -190,6 +208,8 @@ int verb_events(struct cli *cli, int argc, char **argv)
     struct events events = {.cli = cli};
     scoped_str query = {0};
     int exit_code = output_parse(cli, &events.output);
+    if (exit_code == CLI_OK)
+        exit_code = check_types(&events);
     if (exit_code == CLI_OK)
         exit_code = add_object_selector(&events, &query);
     if (exit_code == CLI_OK)

@@ -11,6 +11,7 @@
 #include "cli/nodeconfig.h"
 #include "cli/nodesfile.h"
 #include "cli/preload.h"
+#include "cli/upcheck.h"
 #include "os/fd.h"
 #include "os/init.h"
 #include "os/log.h"
@@ -148,6 +149,11 @@ static void on_preloaded(void *arg, size_t refused)
         tell_ready(up);
 }
 
+static void on_node_refused(void *arg)
+{
+    stop(arg, CLI_FAILED);
+}
+
 static bool parse_window(const char *text, size_t *ret_changes)
 {
     char *end = NULL;
@@ -161,7 +167,7 @@ static bool parse_window(const char *text, size_t *ret_changes)
 static void make_own_node(struct up *up, int64_t nofile_soft)
 {
     const struct opt_values *opts = &up->cli->opts;
-    if (opt_is_given(opts, "no-node"))
+    if (opt_flag(opts, "no-node"))
         return;
     for (size_t i = 0; i < opts->given.len; i++) {
         if (str_eq(opts->given.items[i].opt->name, "node-label"))
@@ -172,7 +178,9 @@ static void make_own_node(struct up *up, int64_t nofile_soft)
                                         .name = opt_get(opts, "node"),
                                         .labels = up->labels.items,
                                         .nofile_soft = nofile_soft,
-                                        .no_cgroups = opt_is_given(opts, "no-cgroups")};
+                                        .no_cgroups = opt_is_given(opts, "no-cgroups"),
+                                        .on_refused = on_node_refused,
+                                        .arg = up};
     localnodes_add(up->nodes, localnode_new(&options));
 }
 
@@ -191,7 +199,9 @@ static void make_nodes(struct up *up, int64_t nofile_soft)
                                             .pods_max = item->pods_max,
                                             .nofile_soft = nofile_soft,
                                             .no_cgroups =
-                                                opt_is_given(&up->cli->opts, "no-cgroups")};
+                                                opt_is_given(&up->cli->opts, "no-cgroups"),
+                                            .on_refused = on_node_refused,
+                                            .arg = up};
         localnodes_add(up->nodes, localnode_new(&options));
     }
 }
@@ -269,11 +279,14 @@ int verb_up(struct cli *cli, int argc, char **argv)
     if (!parse_window(window, &up.window_changes))
         return cli_usage(cli, "option '--watch-window': '%s' is not a number from 1 to %d", window,
                          WATCH_WINDOW_MAX);
+    int r = upcheck_options(cli);
+    if (r != CLI_OK)
+        return r;
     if (opt_is_given(&cli->opts, "check"))
         return machine_check(cli);
     set_log_level(opt_get(&cli->opts, "log-level"));
     struct manifests manifests = {0};
-    int r = manifests_load(cli, &manifests);
+    r = manifests_load(cli, &manifests);
     const char *node_config = opt_get(&cli->opts, "node-config");
     if (r == CLI_OK && node_config != NULL)
         r = nodeconfig_load(cli, node_config, &manifests);

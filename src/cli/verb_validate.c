@@ -219,16 +219,28 @@ static void check_document(struct validate *v, const struct manifest *manifest, 
         look_at_pod(v, manifest, index, kind, verdict);
 }
 
-static void check_file(struct validate *v, const char *file)
+/* What can be read of it. */
+static void read_file(struct validate *v, struct verdict *verdict, struct manifest *manifest)
 {
     struct err err = {0};
+    scoped_str text = {0};
+    if (inputs_text(v->cli, verdict->file, &text, &err) == 0) {
+        struct sv view = {str_text(&text), text.len};
+        size_t unread = manifest_parse_each(verdict->file, view, manifest, &verdict->findings);
+        if (unread == 0 && manifest->docs.len == 0)
+            str_addf(&verdict->findings, "%s: there is no object in it\n", verdict->file);
+        return;
+    }
+    str_addf(&verdict->findings, "%s\n", err.text);
+    if (err.hint[0] != '\0')
+        str_addf(&verdict->findings, HINT "%s\n", err.hint);
+}
+
+static void check_file(struct validate *v, const char *file)
+{
     struct manifest manifest = {0};
     struct verdict verdict = {.file = file};
-    if (inputs_read(v->cli, file, &manifest, &err) < 0) {
-        str_addf(&verdict.findings, "%s\n", err.text);
-        if (err.hint[0] != '\0')
-            str_addf(&verdict.findings, HINT "%s\n", err.hint);
-    }
+    read_file(v, &verdict, &manifest);
     verdict.objects = manifest.docs.len;
     for (size_t i = 0; i < verdict.objects; i++)
         check_document(v, &manifest, i, &verdict);

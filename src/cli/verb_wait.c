@@ -50,10 +50,27 @@ static int parse_jsonpath(struct vigil *vigil, char *text)
     return CLI_OK;
 }
 
+static int refuse_for(struct cli *cli, const char *text)
+{
+    static const char *const WORDS[] = {"delete", "create", "condition", "jsonpath"};
+    struct err err = {0};
+    size_t len = strcspn(text, "=");
+    scoped_free char *word = mem_strndup(text, len);
+    const char *nearest = str_nearest(word, WORDS, ARRAY_LEN(WORDS));
+    (void)err_set(&err, -EINVAL,
+                  "option '--for': '%s' is none of condition=NAME[=VALUE], delete, create, "
+                  "jsonpath={.PATH}[=VALUE]",
+                  text);
+    if (nearest != NULL)
+        (void)err_hint(&err, "did you mean '%s%s'?", nearest, text + len);
+    else
+        (void)err_hint(&err, "for example --for=condition=Ready");
+    return cli_error(cli, CLI_USAGE, &err);
+}
+
 /* `text` is cut into the parts that the vigil points to. */
 static int parse_for(struct vigil *vigil, char *text)
 {
-    static const char *const FORMS[] = {"delete", "create", "condition=", "jsonpath="};
     char *value = NULL;
     if (str_eq(text, "delete") || str_eq(text, "create")) {
         vigil->what = str_eq(text, "delete") ? VIGIL_DELETE : VIGIL_CREATE;
@@ -65,10 +82,7 @@ static int parse_for(struct vigil *vigil, char *text)
     } else if (str_starts(text, "jsonpath=")) {
         return parse_jsonpath(vigil, text + strlen("jsonpath="));
     } else {
-        const char *nearest = str_nearest(text, FORMS, ARRAY_LEN(FORMS));
-        return cli_usage(vigil->cli, "option '--for': '%s' is not understood%s%s%s", text,
-                         nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                         nearest ? "'?" : "");
+        return refuse_for(vigil->cli, text);
     }
     return CLI_OK;
 }

@@ -50,6 +50,8 @@ struct sent { /* one write on its way */
     bool is_delete;
     struct obj *about; /* tell people about a refusal; or NULL */
     const char *reason;
+    control_refused_fn *refused; /* tell whoever asked; or NULL */
+    void *refused_arg;
 };
 
 static void lifeline_unref(struct lifeline *life)
@@ -312,6 +314,8 @@ static void on_written(void *arg, struct write_result *result)
         bool gone = sent->is_delete && result->status.code == 404;
         turn->failed |= !status_ok(&result->status) && !gone;
         tell_refusal(sent, &result->status);
+        if (sent->refused != NULL && !status_ok(&result->status))
+            sent->refused(sent->refused_arg, &result->status);
         turn->writes--;
         turn_close_if_done(turn);
         ask_to_wake(manager);
@@ -321,17 +325,16 @@ static void on_written(void *arg, struct write_result *result)
     mem_free(sent);
 }
 
-static void send_write(struct control *control, struct write *write, struct obj *about,
-                       const char *reason)
+/* `told`: who hears of a refusal. */
+static void send_write(struct control *control, struct write *write, struct sent told)
 {
     assert(control->turn != NULL);
     struct manager *manager = control->manager;
     struct sent *sent = mem_zalloc(sizeof(*sent));
-    *sent = (struct sent){.life = manager->life,
-                          .turn = control->turn,
-                          .is_delete = write->op == WRITE_DELETE,
-                          .about = about ? obj_ref(about) : NULL,
-                          .reason = reason};
+    *sent = told;
+    sent->life = manager->life;
+    sent->turn = control->turn;
+    sent->is_delete = write->op == WRITE_DELETE;
     manager->life->refs++;
     control->turn->writes++;
     control->stats.writes++;
@@ -342,13 +345,19 @@ static void send_write(struct control *control, struct write *write, struct obj 
 
 void control_write(struct control *control, struct write *write)
 {
-    send_write(control, write, NULL, NULL);
+    send_write(control, write, (struct sent){0});
 }
 
 void control_write_about(struct control *control, struct write *write, struct obj *about,
                          const char *reason)
 {
-    send_write(control, write, about, reason);
+    send_write(control, write, (struct sent){.about = obj_ref(about), .reason = reason});
+}
+
+void control_write_told(struct control *control, struct write *write, control_refused_fn *refused,
+                        void *arg)
+{
+    send_write(control, write, (struct sent){.refused = refused, .refused_arg = arg});
 }
 
 void control_write_status(struct control *control, const struct obj *obj, yyjson_mut_doc *doc)

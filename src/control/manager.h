@@ -66,6 +66,11 @@ void control_write_about(struct control *control, struct write *write, struct ob
 void control_write_status(struct control *control, const struct obj *obj, yyjson_mut_doc *doc);
 /* The same by a strategic merge patch, whose text must be well-formed. */
 void control_patch_status(struct control *control, const struct obj *obj, const char *patch);
+/* The same, and each refusal is told to `refused`, which comes after the reconciliation and not at
+ * all once the manager is gone. */
+typedef void control_refused_fn(void *arg, const struct status *status);
+void control_write_told(struct control *control, struct write *write, control_refused_fn *refused,
+                        void *arg);
 /* Records an Event about an object; the same one again only counts up. `type`: "Normal" or
  * "Warning". */
 void control_event(struct control *control, const struct obj *about, const char *type,

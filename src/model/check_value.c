@@ -5,14 +5,11 @@
 #include "model/percent.h"
 #include "model/schema_internal.h"
 
+/* Not what to write in them: of YAML's 0777 and off there are only 511 and false here. */
 static void hint_quotes(struct check *c, yyjson_mut_val *val)
 {
-    if (!yyjson_mut_is_num(val) && !yyjson_mut_is_bool(val))
-        return;
-    scoped_str text = {0};
-    json_write(val, &text);
-    scoped_free char *hint = mem_printf("write it in quotes: \"%s\"", str_text(&text));
-    check_hint(c, hint);
+    if (yyjson_mut_is_num(val) || yyjson_mut_is_bool(val))
+        check_hint(c, HINT_QUOTES);
 }
 
 /* "8080" where 8080 is meant; `plain` says whether the text would be right without its quotes. */

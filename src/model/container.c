@@ -395,11 +395,23 @@ static void check_start_timeout(struct check *c, yyjson_mut_val *val)
     check_hint(c, "0s is without limit");
 }
 
+/* Those of the wrong type are there, and reported as such. */
+static bool has_image(yyjson_mut_val *val)
+{
+    return rules_has(val, "image") && !yyjson_mut_equals_str(yyjson_mut_obj_get(val, "image"), "");
+}
+
+static bool has_command(yyjson_mut_val *val)
+{
+    yyjson_mut_val *command = yyjson_mut_obj_get(val, "command");
+    return rules_has(val, "command") &&
+           !(yyjson_mut_is_arr(command) && yyjson_mut_arr_size(command) == 0);
+}
+
 static void container_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
-    bool has_image = yyjson_mut_get_len(yyjson_mut_obj_get(val, "image")) > 0;
-    if (!has_image && yyjson_mut_arr_size(yyjson_mut_obj_get(val, "command")) == 0) {
+    if (!has_image(val) && !has_command(val)) {
         check_required(c, "image", "a container needs an image, or a command to run without one");
         check_hint(c, "for a plain process write command: [program, argument, ...]");
     }
@@ -429,7 +441,7 @@ static void ephemeral_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val
         if (rules_has(val, NOT_HERE[i]))
             check_forbidden(c, NOT_HERE[i], "may not be set for ephemeral containers");
     }
-    if (yyjson_mut_get_len(yyjson_mut_obj_get(val, "image")) == 0)
+    if (!has_image(val))
         check_required(c, "image", NULL);
 }
 

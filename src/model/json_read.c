@@ -12,7 +12,8 @@
 struct scanner {
     struct sv text;
     size_t at;
-    struct place place; /* of `at` */
+    struct place place;  /* of `at` */
+    yyjson_mut_doc *doc; /* that is followed */
 };
 
 static char peek(const struct scanner *s)
@@ -70,12 +71,23 @@ static void skip_document(struct scanner *s)
     } while (depth > 0 && s->at < s->text.len);
 }
 
+static bool is_word(yyjson_mut_val *val)
+{
+    return !yyjson_mut_is_str(val) && !yyjson_mut_is_ctn(val);
+}
+
 static void note(struct scanner *s, struct positions *positions, yyjson_mut_val *val,
                  struct place key)
 {
-    struct position position = {val, s->place, key};
+    struct position position = {val, s->place, key, NULL};
     if (key.line && key.line != s->place.line)
         position.at = key;
+    if (is_word(val)) {
+        struct scanner end = *s;
+        skip_word(&end);
+        position.written =
+            yyjson_mut_get_str(yyjson_mut_strncpy(s->doc, s->text.ptr + s->at, end.at - s->at));
+    }
     positions_put(positions, position);
 }
 
@@ -124,7 +136,7 @@ static void follow(struct scanner *s, struct positions *positions, yyjson_mut_va
     note(s, positions, val, key);
     if (yyjson_mut_is_str(val)) {
         skip_string(s);
-    } else if (!yyjson_mut_is_ctn(val)) {
+    } else if (is_word(val)) {
         skip_word(s);
         if (yyjson_mut_is_real(val))
             make_whole(val);
@@ -173,6 +185,7 @@ static int read_document(const struct source *source, struct scanner *s, struct 
     }
     struct positions *positions = positions_new();
     struct scanner follower = begin;
+    follower.doc = doc;
     follow(&follower, positions, root, (struct place){0, 0});
     assert(follower.at >= s->at);
     manifest_add(source->manifest, doc, positions, begin.place.line);
@@ -192,7 +205,7 @@ static void skip_separators(struct scanner *s)
 
 int json_read(const struct source *source, struct err *err)
 {
-    struct scanner s = {.text = source->text, .place = {1, 1}};
+    struct scanner s = {.text = source->text, .place = {source->lines_before + 1, 1}};
     for (skip_separators(&s); s.at < s.text.len; skip_separators(&s)) {
         if (peek(&s) != '{' && peek(&s) != '[')
             return manifest_fail(err, source->file, s.place, "a '{' was expected here");

@@ -32,6 +32,7 @@ struct kind {
     const char *const *short_names;
     const char *const *categories;
     bool namespaced;
+    bool is_deleted_singly; /* not all of them by one request */
     bool has_status; /* /status sub-resource; status is ignored in writes to the object itself */
     enum fformat name_format;
     const struct type *type;

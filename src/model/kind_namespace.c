@@ -90,6 +90,7 @@ const struct kind KIND_NAMESPACE = {
     .plural = "namespaces",
     .singular = "namespace",
     .short_names = VALUES("ns"),
+    .is_deleted_singly = true,
     .has_status = true,
     .name_format = FMT_DNS_LABEL,
     .type = &TYPE_NAMESPACE,

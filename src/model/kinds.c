@@ -173,8 +173,22 @@ static bool is_qualified(const struct kind *kind, struct sv suffix)
     return sv_is(sv_cut(&rest, '.'), kind->version) && sv_is(rest, kind->group);
 }
 
+/* Who writes two letters of a word has not mistyped a third. */
+static const char *begun_kind(const char *word)
+{
+    size_t len = strlen(word);
+    for (size_t i = 0; len >= 2 && KINDS[i] != NULL; i++) {
+        if (strncasecmp(KINDS[i]->plural, word, len) == 0)
+            return KINDS[i]->plural;
+    }
+    return NULL;
+}
+
 static const char *nearest_kind(const char *word)
 {
+    const char *begun = begun_kind(word);
+    if (begun != NULL)
+        return begun;
     VEC(const char *) names = {0};
     for (size_t i = 0; KINDS[i] != NULL; i++) {
         vec_push(&names, KINDS[i]->plural);

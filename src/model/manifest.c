@@ -70,6 +70,25 @@ void manifest_done(struct manifest *manifest)
     manifest->file = NULL;
 }
 
+/* ---- mistakes ---- */
+
+struct mistakes { /* NULL: the first one ends the reading */
+    struct str *out;
+    size_t n;
+};
+
+/* Whether to go on. */
+static int note_mistake(struct mistakes *all, int r, const struct err *err)
+{
+    if (all == NULL)
+        return r;
+    str_addf(all->out, "%s\n", err->text);
+    if (err->hint[0] != '\0')
+        str_addf(all->out, "    hint: %s\n", err->hint);
+    all->n++;
+    return 0;
+}
+
 /* ---- lists ---- */
 
 static bool is_list(yyjson_mut_val *root)
@@ -80,24 +99,28 @@ static bool is_list(yyjson_mut_val *root)
 
 /* `to` is a copy of `from`. */
 static void copy_positions(const struct positions *old, yyjson_mut_val *from,
-                           struct positions *positions, yyjson_mut_val *to)
+                           struct positions *positions, yyjson_mut_val *to, yyjson_mut_doc *doc)
 {
     const struct position *known = positions_get(old, from);
-    if (known)
-        positions_put(positions, (struct position){to, known->at, known->key});
+    if (known) {
+        struct position copied = {to, known->at, known->key, NULL};
+        if (known->written != NULL)
+            copied.written = yyjson_mut_get_str(yyjson_mut_strcpy(doc, known->written));
+        positions_put(positions, copied);
+    }
     if (yyjson_mut_is_arr(from)) {
         yyjson_mut_arr_iter iter = yyjson_mut_arr_iter_with(from);
         yyjson_mut_arr_iter iter_to = yyjson_mut_arr_iter_with(to);
         yyjson_mut_val *item;
         while ((item = yyjson_mut_arr_iter_next(&iter)))
-            copy_positions(old, item, positions, yyjson_mut_arr_iter_next(&iter_to));
+            copy_positions(old, item, positions, yyjson_mut_arr_iter_next(&iter_to), doc);
     } else if (yyjson_mut_is_obj(from)) {
         yyjson_mut_obj_iter iter = yyjson_mut_obj_iter_with(from);
         yyjson_mut_obj_iter iter_to = yyjson_mut_obj_iter_with(to);
         yyjson_mut_val *key;
         while ((key = yyjson_mut_obj_iter_next(&iter)))
             copy_positions(old, yyjson_mut_obj_iter_get_val(key), positions,
-                           yyjson_mut_obj_iter_get_val(yyjson_mut_obj_iter_next(&iter_to)));
+                           yyjson_mut_obj_iter_get_val(yyjson_mut_obj_iter_next(&iter_to)), doc);
     }
 }
 
@@ -108,34 +131,37 @@ static void add_item(struct manifest *manifest, const struct manifest_doc *from,
     yyjson_mut_val *root = yyjson_mut_val_mut_copy(doc, item);
     yyjson_mut_doc_set_root(doc, root);
     struct positions *positions = positions_new();
-    copy_positions(from->positions, item, positions, root);
+    copy_positions(from->positions, item, positions, root, doc);
     const struct position *at = positions_get(positions, root);
     manifest_add(manifest, doc, positions, at ? at->at.line : from->line);
 }
 
 /* Lists inside lists are taken apart as well; the depth of the document bounds the recursion. */
 static int add_items(struct manifest *manifest, const struct manifest_doc *from,
-                     yyjson_mut_val *list, struct err *err)
+                     yyjson_mut_val *list, struct mistakes *all, struct err *err)
 {
     size_t i, n;
     yyjson_mut_val *item;
     yyjson_mut_arr_foreach(yyjson_mut_obj_get(list, "items"), i, n, item)
     {
+        int r = 0;
         if (!yyjson_mut_is_obj(item)) {
             struct place at = {from->line, 1};
             (void)manifest_position(from, item, &at.line, &at.column); /* else the document's */
-            return manifest_fail(err, manifest->file, at, "items[%zu] of the list is no object", i);
+            r = manifest_fail(err, manifest->file, at, "items[%zu] of the list is no object", i);
+            r = note_mistake(all, r, err);
+        } else if (is_list(item)) {
+            r = add_items(manifest, from, item, all, err);
+        } else {
+            add_item(manifest, from, item);
         }
-        int r = is_list(item) ? add_items(manifest, from, item, err) : 0;
         if (r < 0)
             return r;
-        if (!is_list(item))
-            add_item(manifest, from, item);
     }
     return 0;
 }
 
-static int split_lists(struct manifest *manifest, struct err *err)
+static int split_lists(struct manifest *manifest, struct mistakes *all, struct err *err)
 {
     struct manifest whole = *manifest;
     memset(&manifest->docs, 0, sizeof(manifest->docs));
@@ -144,7 +170,7 @@ static int split_lists(struct manifest *manifest, struct err *err)
         struct manifest_doc *doc = &whole.docs.items[i];
         yyjson_mut_val *root = yyjson_mut_doc_get_root(doc->doc);
         if (r == 0 && is_list(root)) {
-            r = add_items(manifest, doc, root, err);
+            r = add_items(manifest, doc, root, all, err);
         } else if (r == 0) {
             vec_push(&manifest->docs, *doc);
             *doc = (struct manifest_doc){0};
@@ -189,16 +215,64 @@ static int read_text(struct source *source, struct err *err)
 int manifest_parse(const char *file, struct sv text, struct manifest *ret_manifest, struct err *err)
 {
     struct manifest manifest = {.file = mem_strdup(file)};
-    struct source source = {manifest.file, without_mark(text), &manifest};
+    struct source source = {manifest.file, without_mark(text), &manifest, 0};
     int r = read_text(&source, err);
     if (r == 0)
-        r = split_lists(&manifest, err);
+        r = split_lists(&manifest, NULL, err);
     if (r < 0) {
         manifest_done(&manifest);
         return r;
     }
     *ret_manifest = manifest;
     return 0;
+}
+
+/* A document ends where a line begins with three dashes, whatever it is that is not closed before:
+ * YAML wants it so, and no string of JSON goes over lines. */
+static size_t document_len(struct sv text, int *ret_lines)
+{
+    *ret_lines = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] != '\n')
+            continue;
+        ++*ret_lines;
+        struct sv rest = {text.ptr + i + 1, text.len - i - 1};
+        if (sv_starts(rest, "---") && (rest.len == 3 || memchr(" \t\r\n", rest.ptr[3], 4) != NULL))
+            return i + 1;
+    }
+    return text.len;
+}
+
+static void parse_part(struct manifest *whole, struct sv text, int lines_before,
+                       struct mistakes *all)
+{
+    struct err err = {0};
+    struct manifest part = {.file = whole->file};
+    struct source source = {part.file, text, &part, lines_before};
+    int r = read_text(&source, &err);
+    if (r < 0)
+        (void)note_mistake(all, r, &err); /* and what follows is read */
+    (void)split_lists(&part, all, &err);  /* likewise */
+    for (size_t i = 0; i < part.docs.len; i++)
+        vec_push(&whole->docs, part.docs.items[i]);
+    vec_done(&part.docs);
+}
+
+size_t manifest_parse_each(const char *file, struct sv text, struct manifest *ret_manifest,
+                           struct str *out)
+{
+    if (manifest_parse(file, text, ret_manifest, NULL) == 0)
+        return 0;
+    struct manifest manifest = {.file = mem_strdup(file)};
+    struct mistakes all = {.out = out};
+    int lines = 0, before = 0;
+    for (struct sv rest = without_mark(text); rest.len > 0; before += lines) {
+        size_t len = document_len(rest, &lines);
+        parse_part(&manifest, (struct sv){rest.ptr, len}, before, &all);
+        rest = (struct sv){rest.ptr + len, rest.len - len};
+    }
+    *ret_manifest = manifest;
+    return all.n;
 }
 
 /* ---- positions ---- */

@@ -22,6 +22,10 @@ struct manifest {
  * anything else. */
 int manifest_parse(const char *file, struct sv text, struct manifest *ret_manifest,
                    struct err *err);
+/* For whoever wants to hear of all mistakes: what cannot be read is left out, and told in `out` as
+ * manifest_check() does, a line each. Returns how many those are. */
+size_t manifest_parse_each(const char *file, struct sv text, struct manifest *ret_manifest,
+                           struct str *out);
 void manifest_done(struct manifest *manifest);
 void manifest_drop(struct manifest *manifest, size_t index); /* one document */
 /* Position of a value; of its nearest known parent when it was added later. false: unknown. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mem.h"
 #include "model/manifest_internal.h"
+#include "model/schema_internal.h"
 #include <stdlib.h>
 
 /* Checks run on a filled copy (the checks of a kind may rely on defaults), while positions belong
@@ -157,6 +158,31 @@ static const char *require_text(struct report *report, yyjson_mut_val *root, con
     return NULL;
 }
 
+static void add_kinds_of(const char *api, const struct kind *const *kinds, struct str *out)
+{
+    char version[128];
+    for (; *kinds != NULL; kinds++) {
+        if (str_eq(kind_api_version(*kinds, version), api))
+            str_addf(out, "%s%s", out->len > 0 ? ", " : "", (*kinds)->name);
+    }
+}
+
+/* The nearest kind of any group, else those that there are in this one. */
+static void hint_kinds(const char *api, const char *name, struct str *hint)
+{
+    char version[128];
+    scoped_str there = {0};
+    const struct kind *near = kind_of_name(nearest_kind(name));
+    if (near != NULL)
+        str_addf(hint, "did you mean %s (apiVersion: %s)?", near->name,
+                 kind_api_version(near, version));
+    add_kinds_of(api, KINDS, &there);
+    add_kinds_of(api, OTHER_VERSIONS, &there);
+    add_kinds_of(api, FILE_KINDS, &there);
+    if (near == NULL && there.len > 0)
+        str_addf(hint, "%s has %s", api, str_text(&there));
+}
+
 static void say_unknown_kind(struct report *report, yyjson_mut_val *root, const char *api,
                              const char *name)
 {
@@ -168,10 +194,7 @@ static void say_unknown_kind(struct report *report, yyjson_mut_val *root, const 
         str_addf(&hint, "write apiVersion: %s", kind_api_version(kind, version));
     } else {
         str_addf(&text, "Unsupported value: \"%s\": there is no such kind in %s", name, api);
-        kind = kind_of_name(nearest_kind(name));
-        if (kind)
-            str_addf(&hint, "did you mean %s (apiVersion: %s)?", kind->name,
-                     kind_api_version(kind, version));
+        hint_kinds(api, name, &hint);
     }
     const char *field = kind_of_name(name) ? "apiVersion" : "kind";
     say(report,
@@ -223,6 +246,17 @@ static void say_unknown_fields(struct report *report, const struct kind *kind, y
     findings_done(&findings);
 }
 
+/* The hint with the text as it was written; NULL: there is nothing to add. */
+static char *hint_with_text(const struct report *report, const struct finding *f,
+                            const yyjson_mut_val *at)
+{
+    const struct position *known = at != NULL ? manifest_find(report->doc, at) : NULL;
+    bool is_known = known != NULL && known->val == at && known->written != NULL;
+    if (!is_known || !str_eq(f->hint, HINT_QUOTES))
+        return NULL;
+    return mem_printf(HINT_QUOTES ": \"%s\"", known->written);
+}
+
 static void say_findings(struct report *report, const struct kind *kind, yyjson_mut_val *root)
 {
     scoped_json_mut *filled = manifest_new_doc();
@@ -234,7 +268,8 @@ static void say_findings(struct report *report, const struct kind *kind, yyjson_
     for (size_t i = 0; i < findings.list.len; i++) {
         const struct finding *f = &findings.list.items[i];
         const yyjson_mut_val *at = f->at ? counterpart(copy, root, f->at) : root;
-        say(report, (struct remark){at, false, f->path, f->text, f->hint});
+        scoped_free char *hint = hint_with_text(report, f, at);
+        say(report, (struct remark){at, false, f->path, f->text, hint != NULL ? hint : f->hint});
     }
     findings_done(&findings);
 }

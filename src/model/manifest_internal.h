@@ -9,6 +9,7 @@ struct source {
     const char *file;
     struct sv text;
     struct manifest *manifest;
+    int lines_before; /* of the file, when the text is a part of it */
 };
 
 int yaml_read(const struct source *source, struct err *err);

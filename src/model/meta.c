@@ -3,6 +3,7 @@
 #include "model/kind.h"
 #include "model/rules.h"
 #include <stddef.h>
+#include <string.h>
 
 #define META_V1(name) "io.k8s.apimachinery.pkg.apis.meta.v1." name
 #define ANNOTATIONS_BYTES_MAX (256 * 1024)
@@ -109,9 +110,46 @@ static void check_one_controller(struct check *c, yyjson_mut_val *owners)
         check_forbidden(c, "ownerReferences", "only one owner may have `controller: true`");
 }
 
+static bool list_has(yyjson_mut_val *list, yyjson_mut_val *text)
+{
+    size_t i, n;
+    yyjson_mut_val *item;
+    yyjson_mut_arr_foreach(list, i, n, item)
+    {
+        if (yyjson_mut_equals(item, text))
+            return true;
+    }
+    return false;
+}
+
+/* Everybody may add some, so they say whose they are. One that is there already may stay. */
+static void check_finalizers(struct check *c, yyjson_mut_val *finalizers, yyjson_mut_val *before)
+{
+    static const char *const STANDARD[] = {"orphan", "foregroundDeletion", "kubernetes"};
+    size_t i, n, mark = check_enter_field(c, "finalizers", finalizers);
+    yyjson_mut_val *item;
+    yyjson_mut_arr_foreach(finalizers, i, n, item)
+    {
+        const char *text = yyjson_mut_get_str(item);
+        bool is_fine = text == NULL || strchr(text, '/') != NULL || list_has(before, item) ||
+                       format_problem(FMT_QUALIFIED, text, strlen(text)) != NULL; /* was told */
+        for (size_t k = 0; !is_fine && k < ARRAY_LEN(STANDARD); k++)
+            is_fine = str_eq(text, STANDARD[k]);
+        if (is_fine)
+            continue;
+        size_t inner = check_enter_item(c, i, item);
+        check_invalid(c, NULL, item,
+                      "name is neither a standard finalizer name nor is it fully qualified");
+        check_hint(c, "put a domain before it: example.com/my-name");
+        check_leave(c, inner);
+    }
+    check_leave(c, mark);
+}
+
 static void meta_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
-    (void)old;
+    check_finalizers(c, yyjson_mut_obj_get(val, "finalizers"),
+                     yyjson_mut_obj_get(old, "finalizers"));
     rules_label_values(c, val, "labels");
     check_annotations_size(c, yyjson_mut_obj_get(val, "annotations"));
     check_one_controller(c, yyjson_mut_obj_get(val, "ownerReferences"));

@@ -411,6 +411,11 @@ static const struct op COLLECTION_OPS[] = {
      ANSWER_STATUS},
     {0},
 };
+static const struct op SINGLY_OPS[] = {
+    {"get", "list", "list", P_LIST, BODY_NONE, ANSWER_LIST},
+    {"post", "post", "create", P_WRITE, BODY_SELF, ANSWER_SELF},
+    {0},
+};
 static const struct op ITEM_OPS[] = {
     {"get", "get", "read", P_READ, BODY_NONE, ANSWER_SELF},
     {"put", "put", "replace", P_WRITE, BODY_SELF, ANSWER_SELF},
@@ -592,7 +597,9 @@ static void add_kind_paths(struct build *b, const struct kind *kind)
     if (kind->namespaced)
         add_path(b, all, &place);
     place.suffix = id;
-    place.ops = kind_is_reading(kind) ? LIST_OPS : COLLECTION_OPS;
+    place.ops = kind_is_reading(kind)     ? LIST_OPS
+                : kind->is_deleted_singly ? SINGLY_OPS
+                                          : COLLECTION_OPS;
     add_path(b, collection, &place);
     add_item_paths(b, collection, place, id);
 }

@@ -12,7 +12,8 @@ struct place {
 struct position {
     const yyjson_mut_val *val;
     struct place at;
-    struct place key; /* of the member it is the value of; line 0 when it is none */
+    struct place key;    /* of the member it is the value of; line 0 when it is none */
+    const char *written; /* of a number, true, false or null: its word; in the document, or NULL */
 };
 
 struct positions;

@@ -294,12 +294,17 @@ static void check_list(struct check *c, const struct field *field, yyjson_mut_va
         check_duplicates(c, field, val);
 }
 
-static void check_key(struct check *c, const struct field *field, yyjson_mut_val *key)
+/* Keys have no place of their own: the finding stands at what is behind it. */
+static void check_key(struct check *c, const struct field *field, yyjson_mut_val *key,
+                      const yyjson_mut_val *item)
 {
     const char *why =
         format_problem(field->format, yyjson_mut_get_str(key), yyjson_mut_get_len(key));
-    if (why != NULL)
-        check_invalid(c, NULL, key, why);
+    if (why == NULL)
+        return;
+    check_invalid(c, NULL, key, why);
+    if (!c->dropped)
+        vec_last(&c->findings->list)->at = item;
 }
 
 static void check_map(struct check *c, const struct field *field, yyjson_mut_val *val,
@@ -316,7 +321,7 @@ static void check_map(struct check *c, const struct field *field, yyjson_mut_val
     yyjson_mut_obj_foreach(val, i, max, key, item)
     {
         if (field->flags & KEY_FORMAT)
-            check_key(c, field, key);
+            check_key(c, field, key, item);
         if (yyjson_mut_is_null(item))
             continue;
         const char *name = yyjson_mut_get_str(key);

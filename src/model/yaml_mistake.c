@@ -72,9 +72,16 @@ static char char_at(struct sv text, struct place at)
     return '\0';
 }
 
+/* From the text that was read to the file it is of. */
+static struct place in_file(const struct source *source, struct place at)
+{
+    return (struct place){source->lines_before + at.line, at.column};
+}
+
 static int cannot_start(const struct source *source, struct place at, struct err *err)
 {
     char c = char_at(source->text, at);
+    at = in_file(source, at);
     if (c == '\t') {
         (void)manifest_fail(err, source->file, at, "a tab stands in the indentation");
         return err_hint(err, "YAML is indented with spaces; replace the tabs");
@@ -106,7 +113,8 @@ int yaml_mistake(const struct source *source, const yaml_parser_t *parser, struc
     for (size_t i = 0; !remedy && i < ARRAY_LEN(REMEDIES); i++)
         if (str_starts(problem, REMEDIES[i].problem))
             remedy = &REMEDIES[i];
-    int r = manifest_fail(err, source->file, at, "%s", remedy ? remedy->text : problem);
+    int r = manifest_fail(err, source->file, in_file(source, at), "%s",
+                          remedy ? remedy->text : problem);
     if (is_template(source->text, at))
         (void)err_hint(err, "this looks like a template; render it before it is used");
     else if (remedy)

@@ -49,9 +49,9 @@ struct reader {
     size_t copied;
 };
 
-static struct place place_of(yaml_mark_t mark)
+static struct place place_of(const struct reader *r, yaml_mark_t mark)
 {
-    return (struct place){(int)mark.line + 1, (int)mark.column + 1};
+    return (struct place){r->source->lines_before + (int)mark.line + 1, (int)mark.column + 1};
 }
 
 #define FAIL(r, at, ...) manifest_fail((r)->err, (r)->source->file, at, __VA_ARGS__)
@@ -140,7 +140,7 @@ static int refuse_tag(struct reader *r, struct place at, const char *tag)
 
 static int tagged_value(struct reader *r, const yaml_event_t *event, yyjson_mut_val **ret_val)
 {
-    struct place at = place_of(event->start_mark);
+    struct place at = place_of(r, event->start_mark);
     struct sv text = {(const char *)event->data.scalar.value, event->data.scalar.length};
     const char *tag = (const char *)event->data.scalar.tag;
     const char *name = short_tag(tag);
@@ -174,7 +174,7 @@ static int scalar_value(struct reader *r, const yaml_event_t *event, yyjson_mut_
     struct scalar scalar = scalar_resolve(text);
     yyjson_mut_val *val = resolved_value(r, text, scalar);
     if (!val)
-        return refuse_scalar(r, place_of(event->start_mark), text, scalar.type);
+        return refuse_scalar(r, place_of(r, event->start_mark), text, scalar.type);
     *ret_val = val;
     return 0;
 }
@@ -261,7 +261,7 @@ static yyjson_mut_val *copy_value(struct reader *r, yyjson_mut_val *from)
 static void remember(struct reader *r, const yyjson_mut_val *val, struct place at)
 {
     struct frame *frame = top(r);
-    struct position position = {val, at, {0, 0}};
+    struct position position = {val, at, {0, 0}, NULL};
     if (frame && frame->key) {
         position.key = frame->key_at;
         if (at.line != frame->key_at.line)
@@ -305,10 +305,13 @@ static int place_value(struct reader *r, yyjson_mut_val *val, struct place at)
     return 0;
 }
 
-static int add_value(struct reader *r, yyjson_mut_val *val, struct place at)
+/* 0777 is 511, and off is false: whoever meant a text meant this one. */
+static void remember_word(struct reader *r, const yyjson_mut_val *val, const yaml_event_t *event)
 {
-    remember(r, val, at);
-    return place_value(r, val, at);
+    struct sv text = {(const char *)event->data.scalar.value, event->data.scalar.length};
+    struct position position = *positions_get(r->positions, val);
+    position.written = yyjson_mut_get_str(new_text(r, text));
+    positions_put(r->positions, position);
 }
 
 /* Keys are text in JSON; numbers and booleans are written out. */
@@ -349,7 +352,7 @@ static bool is_merge_key(const yaml_event_t *event)
 
 static int on_scalar(struct reader *r, const yaml_event_t *event)
 {
-    struct place at = place_of(event->start_mark);
+    struct place at = place_of(r, event->start_mark);
     if (wants_key(r) && is_merge_key(event)) {
         top(r)->merges = true;
         return 0;
@@ -359,14 +362,20 @@ static int on_scalar(struct reader *r, const yaml_event_t *event)
     if (rc < 0)
         return rc;
     set_anchor(r, event->data.scalar.anchor, val);
-    return wants_key(r) ? add_key(r, val, at) : add_value(r, val, at);
+    if (wants_key(r))
+        return add_key(r, val, at);
+    remember(r, val, at);
+    if (!yyjson_mut_is_str(val))
+        remember_word(r, val, event);
+    return place_value(r, val, at);
 }
 
 static int place_copy(struct reader *r, yyjson_mut_val *val, struct place at)
 {
     yyjson_mut_val *copy = copy_value(r, val);
     const struct position *original = positions_get(r->positions, val);
-    struct position position = {copy, original ? original->at : at, {0, 0}};
+    struct position position = {
+        copy, original ? original->at : at, {0, 0}, original ? original->written : NULL};
     if (top(r) && top(r)->key)
         position.key = top(r)->key_at;
     positions_put(r->positions, position);
@@ -375,7 +384,7 @@ static int place_copy(struct reader *r, yyjson_mut_val *val, struct place at)
 
 static int on_alias(struct reader *r, const yaml_event_t *event)
 {
-    struct place at = place_of(event->start_mark);
+    struct place at = place_of(r, event->start_mark);
     const char *name = (const char *)event->data.alias.anchor;
     yyjson_mut_val *val = map_get(r->anchors, name);
     if (!val)
@@ -411,7 +420,7 @@ static int check_collection_tag(struct reader *r, const yaml_event_t *event, con
     const char *text = (const char *)tag;
     if (!text || str_eq(text, "!") || str_eq(short_tag(text), expected))
         return 0;
-    return refuse_tag(r, place_of(event->start_mark), text);
+    return refuse_tag(r, place_of(r, event->start_mark), text);
 }
 
 static int on_sequence(struct reader *r, const yaml_event_t *event)
@@ -421,7 +430,7 @@ static int on_sequence(struct reader *r, const yaml_event_t *event)
         return rc;
     yyjson_mut_val *array = yyjson_mut_arr(r->doc);
     set_anchor(r, event->data.sequence_start.anchor, array);
-    return open_frame(r, array, place_of(event->start_mark));
+    return open_frame(r, array, place_of(r, event->start_mark));
 }
 
 static int on_mapping(struct reader *r, const yaml_event_t *event)
@@ -431,7 +440,7 @@ static int on_mapping(struct reader *r, const yaml_event_t *event)
         return rc;
     yyjson_mut_val *object = yyjson_mut_obj(r->doc);
     set_anchor(r, event->data.mapping_start.anchor, object);
-    return open_frame(r, object, place_of(event->start_mark));
+    return open_frame(r, object, place_of(r, event->start_mark));
 }
 
 /* Reports the first repetition in the order of the text. */

@@ -3,6 +3,7 @@
 #include "os/fd.h"
 #include <errno.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #define BACKLOG 4096
+#define PORT_MAX 65535
+#define FORMS "write it like 127.0.0.1:8443, [::1]:8443 or 127.0.0.1:0 for any free port"
 
 int socket_listen_unix(const char *path, int *ret_fd, struct err *err)
 {
@@ -38,14 +41,26 @@ int socket_listen_unix(const char *path, int *ret_fd, struct err *err)
     return 0;
 }
 
+/* getaddrinfo() takes names of services and the lower 16 bits of any number. */
+static bool is_port(const char *text)
+{
+    unsigned number = 0;
+    size_t len = strspn(text, "0123456789");
+    return len > 0 && len <= 5 && text[len] == '\0' && sscanf(text, "%u", &number) == 1 &&
+           number <= PORT_MAX;
+}
+
 static int split_address(const char *address, char host[256], char port[16], struct err *err)
 {
     const char *colon = strrchr(address, ':');
-    if (colon == NULL || colon[1] == '\0' || strlen(colon + 1) >= 16 ||
-        (size_t)(colon - address) >= 256) {
+    if (colon == NULL || (size_t)(colon - address) >= 256) {
         (void)err_set(err, -EINVAL, "'%s' is not ADDRESS:PORT", address);
-        return err_hint(err, "write it like 127.0.0.1:8443, [::1]:8443 or 127.0.0.1:0 for any "
-                             "free port");
+        return err_hint(err, "%s", FORMS);
+    }
+    if (!is_port(colon + 1)) {
+        (void)err_set(err, -EINVAL, "the port of '%s' is not a number from 0 to %d", address,
+                      PORT_MAX);
+        return err_hint(err, "%s", FORMS);
     }
     size_t len = (size_t)(colon - address);
     if (len >= 2 && address[0] == '[' && address[len - 1] == ']') {
@@ -55,6 +70,12 @@ static int split_address(const char *address, char host[256], char port[16], str
     (void)snprintf(host, 256, "%.*s", (int)len, address);
     (void)snprintf(port, 16, "%s", colon + 1);
     return 0;
+}
+
+int socket_check_tcp(const char *address, struct err *err)
+{
+    char host[256] = "", port[16] = "";
+    return split_address(address, host, port, err);
 }
 
 static int bind_one(const struct addrinfo *info)

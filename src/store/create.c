@@ -8,24 +8,15 @@
 #define GENERATED_SUFFIX 5
 #define GENERATED_BASE_MAX (253 - GENERATED_SUFFIX)
 
-static bool type_matches(struct write *write, yyjson_mut_doc *doc, struct status *status)
+static bool settle_type(struct write *write, yyjson_mut_doc *doc, struct status *status)
 {
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     char api_version[128];
-    kind_api_version(write->kind, api_version);
-    const char *kind = json_mut_str_at(root, "kind");
-    const char *version = json_mut_str_at(root, "apiVersion");
-    if ((kind != NULL && strcmp(kind, write->kind->name) != 0) ||
-        (version != NULL && strcmp(version, api_version) != 0)) {
-        status_bad_request(status,
-                           "%s in version \"%s\" cannot be handled as a %s: this address takes "
-                           "apiVersion %s, kind %s",
-                           kind ? kind : "?", version ? version : "?", write->kind->name,
-                           api_version, write->kind->name);
+    if (!write_is_of_kind(write->kind, root, status))
         return false;
-    }
     json_mut_put(doc, root, "kind", yyjson_mut_str(doc, write->kind->name));
-    json_mut_put(doc, root, "apiVersion", yyjson_mut_strcpy(doc, api_version));
+    json_mut_put(doc, root, "apiVersion",
+                 yyjson_mut_strcpy(doc, kind_api_version(write->kind, api_version)));
     return true;
 }
 
@@ -126,7 +117,7 @@ void create_decide(const struct write_env *env, struct write *write, struct writ
 {
     yyjson_mut_doc *doc = write->doc;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    if (!type_matches(write, doc, &result->status))
+    if (!settle_type(write, doc, &result->status))
         return;
     yyjson_mut_val *meta = json_mut_need_obj(doc, root, "metadata");
     const char *version = yyjson_mut_get_str(yyjson_mut_obj_get(meta, "resourceVersion"));

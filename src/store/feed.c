@@ -272,6 +272,17 @@ static void chill(struct feed *feed, struct change *change)
         freeze(feed, change->obj, 0);
 }
 
+bool feed_has_changed(const struct feed *feed, const struct kind *kind, uint64_t after_revision)
+{
+    if (after_revision < feed->oldest)
+        return true;
+    for (size_t i = ring_search(feed, after_revision); i < feed->len; i++) {
+        if (feed->ring[(feed->start + i) % feed->cap].obj->kind == kind)
+            return true;
+    }
+    return false;
+}
+
 static void ring_drop_first(struct feed *feed)
 {
     struct change *first = &feed->ring[feed->start];

@@ -25,6 +25,8 @@ void feed_publish(struct feed *feed, enum change_type type, struct obj *obj, str
 void feed_start_at(struct feed *feed, uint64_t revision);
 uint64_t feed_oldest(const struct feed *feed);   /* resuming needs a revision >= this one */
 uint64_t feed_revision(const struct feed *feed); /* of the latest change published */
+/* Has an object of the kind changed since? Also when that is no longer known. */
+bool feed_has_changed(const struct feed *feed, const struct kind *kind, uint64_t after_revision);
 
 struct watch;
 typedef void watch_fn(void *arg, struct change *change);

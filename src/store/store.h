@@ -58,6 +58,7 @@ struct write {
     int64_t grace_s; /* of DELETE; -1: the object's own */
     bool dry_run;
     enum validation validation;
+    char *repeated; /* fields that the body had twice, a line each: as unknown ones; or NULL */
     write_admit_fn *admit;
     void *admit_arg;
     write_done_fn *done;

@@ -27,6 +27,7 @@ void write_free(struct write *write)
     mem_free(write->name);
     mem_free(write->if_uid);
     mem_free(write->if_version);
+    mem_free(write->repeated);
     yyjson_mut_doc_free(write->doc);
     yyjson_doc_free(write->patch);
     mem_free(write);
@@ -43,6 +44,15 @@ static void warn_unknown(const struct findings *unknown, struct str *warnings)
     }
 }
 
+static void warn_repeated(const struct write *write, struct str *warnings)
+{
+    struct sv rest = sv_of(write->repeated);
+    while (rest.len > 0) {
+        struct sv path = sv_cut(&rest, '\n');
+        str_addf(warnings, "duplicate field \"%.*s\"\n", (int)path.len, path.ptr);
+    }
+}
+
 static bool keeps_all_but_metadata(yyjson_mut_val *root, const struct pack_kept *kept)
 {
     size_t i, n;
@@ -55,19 +65,17 @@ static bool keeps_all_but_metadata(yyjson_mut_val *root, const struct pack_kept 
     return true;
 }
 
-static void refuse_unknown(const struct write *write, const struct findings *unknown,
-                           struct status *status)
+static void refuse_lines(const struct write *write, const struct str *lines, struct status *status)
 {
-    scoped_str lines = {0};
-    warn_unknown(unknown, &lines);
-    for (size_t i = 0; i + 1 < lines.len; i++) {
-        if (lines.data[i] == '\n')
-            lines.data[i] = ',';
+    scoped_str all = {0};
+    struct sv rest = {str_text(lines), lines->len};
+    while (rest.len > 0) {
+        struct sv line = sv_cut(&rest, '\n');
+        str_addf(&all, "%s%.*s", all.len > 0 ? ", " : "", (int)line.len, line.ptr);
     }
-    lines.data[lines.len - 1] = '\0';
     status_set(status, 400, "BadRequest",
                "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
-               write->kind->name, write->kind->version, write->kind->name, lines.data);
+               write->kind->name, write->kind->version, write->kind->name, str_text(&all));
 }
 
 static bool judge_unknown(const struct write *write, const struct obj *old,
@@ -83,12 +91,15 @@ static bool judge_unknown(const struct write *write, const struct obj *old,
     struct findings unknown = {0};
     schema_unknown_rest(write->kind->type, root, was_known ? &decision->kept : NULL, &unknown);
     decision->is_known = unknown.list.len == 0;
-    bool refused = write->validation == VALIDATE_STRICT && unknown.list.len > 0;
-    if (refused)
-        refuse_unknown(write, &unknown, &result->status);
-    else
-        warn_unknown(&unknown, &result->warnings);
+    scoped_str lines = {0};
+    warn_repeated(write, &lines);
+    warn_unknown(&unknown, &lines);
     findings_done(&unknown);
+    bool refused = write->validation == VALIDATE_STRICT && lines.len > 0;
+    if (refused)
+        refuse_lines(write, &lines, &result->status);
+    else
+        str_addn(&result->warnings, str_text(&lines), lines.len);
     return !refused;
 }
 
@@ -575,13 +586,38 @@ static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status 
     return false;
 }
 
+bool write_is_of_kind(const struct kind *kind, yyjson_mut_val *root, struct status *status)
+{
+    char api_version[128];
+    kind_api_version(kind, api_version);
+    const char *name = json_mut_str_at(root, "kind");
+    const char *version = json_mut_str_at(root, "apiVersion");
+    if ((name == NULL || str_eq(name, kind->name)) &&
+        (version == NULL || str_eq(version, api_version)))
+        return true;
+    status_bad_request(status,
+                       "%s in version \"%s\" cannot be handled as a %s: this address takes "
+                       "apiVersion %s, kind %s",
+                       name ? name : "?", version ? version : "?", kind->name, api_version,
+                       kind->name);
+    return false;
+}
+
+/* A Scale and a Binding are kinds of their own. */
+static bool has_own_kind(const struct write *write)
+{
+    return write->sub != SUB_SCALE && write->sub != SUB_BINDING;
+}
+
 static bool prepare_patch(const struct write_env *env, struct write *write, struct status *status)
 {
     yyjson_mut_doc *doc = write->sub == SUB_SCALE ? scale_view(env->old) : obj_borrow(env->old);
     bool translates = write->as != NULL && write->sub != SUB_SCALE;
     if (translates)
         kind_from_stored(write->as, doc);
-    if (!apply_patch(write, doc, status)) {
+    const struct kind *kind = write->as ? write->as : write->kind;
+    if (!apply_patch(write, doc, status) ||
+        (has_own_kind(write) && !write_is_of_kind(kind, yyjson_mut_doc_get_root(doc), status))) {
         yyjson_mut_doc_free(doc);
         return false;
     }
@@ -620,6 +656,9 @@ void write_decide(const struct write_env *env, struct write *write, struct write
         return;
     }
     if (write->op == WRITE_PATCH && !prepare_patch(env, write, &result->status))
+        return;
+    if (write->op == WRITE_UPDATE && has_own_kind(write) &&
+        !write_is_of_kind(write->kind, yyjson_mut_doc_get_root(write->doc), &result->status))
         return;
     judge_update(env, write, result, decision);
 }

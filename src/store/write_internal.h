@@ -48,6 +48,8 @@ bool write_complete(const struct write *write, const struct obj *old, struct wri
 /* Validation. False: result->status says why. */
 bool write_check(const struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
                  struct write_result *result);
+/* Does the document say that it is of this kind and version, as far as it says anything? */
+bool write_is_of_kind(const struct kind *kind, yyjson_mut_val *root, struct status *status);
 /* Is there anything left that must happen before the object may go? */
 bool write_may_go(const struct kind *kind, yyjson_mut_val *root);
 

@@ -269,6 +269,40 @@ def versions_of_lists(world):
 
 
 @cases
+def options_of_lists_that_go_together(world):
+    ns, path = home(world)
+    made = version_of(world.put(ns, configmap("a")))
+    exact = f"{path}?resourceVersion={made}&resourceVersionMatch=Exact"
+    world.put(ns, job("j"))  # of another kind
+    listed = world.api.get(exact)
+    equal((names_of(listed), version_of(listed)), (["a"], made), "a version that is still there")
+    world.put(ns, configmap("b"))
+    status = world.api.refused(410, "GET", exact)
+    equal(status["reason"], "Expired", "reason")
+    newest = version_of(world.api.get(path))
+    page = world.api.get(f"{path}?resourceVersion={newest}&resourceVersionMatch=Exact&limit=1")
+    equal(names_of(page), ["a"], "a page")
+    for query, words in (
+            ("resourceVersionMatch=Exact", "unless resourceVersion is provided"),
+            ("resourceVersion=0&resourceVersionMatch=Exact", 'forbidden for resourceVersion "0"'),
+            ("resourceVersion=1&resourceVersionMatch=exact",
+             'Unsupported value: "exact": supported values: "Exact", "NotOlderThan"'),
+            (f"resourceVersion=1&resourceVersionMatch=NotOlderThan&continue={page['metadata']['continue']}",
+             "forbidden when continue is provided"),
+            ("sendInitialEvents=true", "sendInitialEvents is forbidden for list"),
+            ("watch=1&sendInitialEvents=true",
+             "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
+            ("watch=1&resourceVersionMatch=NotOlderThan", "unless sendInitialEvents is provided"),
+            ("watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
+             'Unsupported value: "Exact": supported values: "NotOlderThan"')):
+        status = world.api.refused(422, "GET", f"{path}?{query}")
+        contains(status["message"], 'ListOptions.meta.k8s.io "" is invalid: ', words)
+    world.api.refused(422, "DELETE", f"{path}?resourceVersionMatch=Exact")
+    for query in ("timeoutSeconds=abc", "watch=1&timeoutSeconds=1s"):
+        contains(world.api.refused(400, "GET", f"{path}?{query}")["message"], "timeoutSeconds")
+
+
+@cases
 def a_list_as_a_table(world):
     ns, path = home(world)
     world.put(ns, configmap("a", {"x": "1", "y": "2"}))
@@ -497,6 +531,23 @@ def unknown_fields(world):
     equal(world.api.get(f"{path}/b")["colour"], "red", "kept")
     equal(world.api.patch(f"{path}/b", {"data": {"n": "1"}})["colour"], "red", "kept by a patch")
     world.api.refused(400, "POST", f"{path}?fieldValidation=Maybe", odd)
+
+
+@cases
+def fields_that_are_there_twice(world):
+    ns, path = home(world)
+    twice = '{"metadata": {"name": "a"}, "data": {"n": "1", "n": "2"}, "data": {"m": "3", "m": "4"}}'
+    status = world.api.refused(400, "POST", f"{path}?fieldValidation=Strict", twice)
+    contains(status["message"], 'strict decoding error: duplicate field "data", duplicate field "data.m"')
+    answer = world.api.call("POST", f"{path}?fieldValidation=Warn", twice)
+    equal((answer.status, answer.json()["data"]), (201, {"m": "4"}), "the last one")
+    matches(answer.headers["Warning"], r'^299 - "duplicate field \\"data\\""')
+    merge = {"Content-Type": "application/merge-patch+json"}
+    patch = '{"data": {"m": "5", "m": "6"}}'
+    world.api.refused(400, "PATCH", f"{path}/a?fieldValidation=Strict", patch, merge)
+    answer = world.api.call("PATCH", f"{path}/a?fieldValidation=Ignore", patch, merge)
+    equal((answer.json()["data"], answer.headers["Warning"]), ({"m": "6"}, None), "ignored")
+    world.api.refused(400, "POST", path, "{")
 
 
 @cases

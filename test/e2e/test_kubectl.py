@@ -633,6 +633,8 @@ def api_resources_and_versions(world):
     equal(out, ["jobs.batch"], "of one group")
     verbs = world.kubectl("api-resources", "-o", "wide")
     matches(verbs, r"configmaps.*create,delete,deletecollection,get,list,patch,update,watch")
+    matches(verbs, r"namespaces.* create,delete,get,list,patch,update,watch")
+    world.api.refused(405, "DELETE", "/api/v1/namespaces?labelSelector=a=b")
     contains(world.kubectl("api-versions"), "v1\n", "batch/v1", "coordination.k8s.io/v1")
     contains(world.kubectl("version"), "Server Version: v1.")
 

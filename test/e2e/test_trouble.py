@@ -333,6 +333,51 @@ def a_wrong_option(folder):
     contains(server.stderr, "--watch-windov", "--watch-window")
 
 
+def ended(server):
+    """What such a start comes to: it neither runs nor hangs."""
+    server.spawn()
+    try:
+        code = server.wait()
+    finally:
+        server.end()
+    server.check_clean()
+    return code
+
+
+@cases
+def an_address_that_is_none(folder):
+    for i, address in enumerate(["foo", "127.0.0.1:", ":-1", "127.0.0.1:http", "127.0.0.1:65536",
+                                 "127.0.0.1:99999", "127.0.0.1:+1", "127.0.0.1:4294967296"]):
+        server = Server(f"{folder}/address-{i}", "--listen", address)
+        equal(ended(server), 2, f"exit code of {address}")
+        contains(server.stderr, "error: option '--listen': ", f"'{address}'")
+        equal(server.data.exists(), False, "something was begun")
+
+
+@cases
+def a_node_that_cannot_have_its_name(folder):
+    for i, (option, value) in enumerate([("--node", "Bad_Name"), ("--node", ""),
+                                         ("--node-label", "foo"), ("--node-label", "a b=c"),
+                                         ("--node-label", "=x")]):
+        server = Server(f"{folder}/name-{i}", option, value, node=True)
+        equal(ended(server), 2, f"exit code of {option} '{value}'")
+        contains(server.stderr, f"error: option '{option}': ")
+        equal(server.data.exists(), False, "something was begun")
+    server = Server(f"{folder}/name-of-none", "--node", "a")
+    equal(ended(server), 2, "exit code with --no-node")
+    contains(server.stderr, "option '--node': there is no node with --no-node")
+
+
+@cases
+def a_node_that_the_store_does_not_take(folder):
+    nodes = pathlib.Path(folder) / "long.yaml"
+    nodes.write_text(f"nodes: [{{name: {'a' * 64}}}]\n")
+    server = Server(f"{folder}/refused", "--nodes", str(nodes))
+    equal(ended(server), 1, "exit code")
+    matches(server.stderr, r" node\.refused node=a{64} error=.*hostname.*no more than 63")
+    equal(server.stderr.count("node.refused"), 1, "told once")
+
+
 @cases
 def an_address_in_use(folder):
     first = Server(f"{folder}/address")

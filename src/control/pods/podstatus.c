@@ -320,8 +320,19 @@ static yyjson_mut_val *held_status(struct maker *m, uint32_t i)
     return status;
 }
 
+/* Refused, or stopped while something was missing: nothing of it has run or will. */
+static bool is_failed_unrun(const struct rpod *pod)
+{
+    return pod->engine == NULL && (pod->is_refused || pod->is_over);
+}
+
 static void put_containers(struct maker *m, yyjson_mut_val *status)
 {
+    if (is_failed_unrun(m->pod)) { /* no state of a container says that; the pod's reason does */
+        json_mut_put(m->doc, status, "initContainerStatuses", yyjson_mut_null(m->doc));
+        json_mut_put(m->doc, status, "containerStatuses", yyjson_mut_null(m->doc));
+        return;
+    }
     yyjson_mut_val *inits = yyjson_mut_arr(m->doc), *mains = yyjson_mut_arr(m->doc);
     for (uint32_t i = 0; i < m->pod->n; i++) {
         yyjson_mut_val *one = m->pod->engine != NULL ? container_status(m, i) : held_status(m, i);
@@ -370,14 +381,30 @@ static bool gates_hold(const struct maker *m)
     return true;
 }
 
+/* One that ends before the others begin; not a sidecar. */
+static bool is_init(const struct rcontainer *container)
+{
+    return container->is_init && !str_eq(json_str_at(container->spec, "restartPolicy"), "Always");
+}
+
 static void unready_names(const struct rpod *pod, struct str *out)
 {
-    for (uint32_t i = 0; i < pod->n && pod->engine != NULL; i++) {
-        struct start_view view;
-        start_view(pod->engine, i, &view);
-        if (!view.is_ready && view.role != START_INIT)
+    for (uint32_t i = 0; i < pod->n; i++) {
+        const struct rcontainer *container = &pod->containers[i];
+        struct start_view view = {.name = json_str_at(container->spec, "name")};
+        if (pod->engine != NULL)
+            start_view(pod->engine, i, &view);
+        if (!view.is_ready && !is_init(container))
             str_addf(out, "%s%s", out->len > 0 ? " " : "", view.name);
     }
+}
+
+static bool is_initialized(const struct rpod *pod)
+{
+    bool has_init = false;
+    for (uint32_t i = 0; i < pod->n; i++)
+        has_init |= pod->containers[i].is_init;
+    return pod->engine != NULL ? start_pod_is_initialized(pod->engine) : !has_init;
 }
 
 static bool is_ours(const char *type)
@@ -403,7 +430,6 @@ static void put_conditions(struct maker *m, yyjson_mut_val *status)
             (void)yyjson_mut_arr_append(list, yyjson_val_mut_copy(m->doc, item));
     }
     bool is_done = engine != NULL && start_pod_phase(engine) == PHASE_SUCCEEDED;
-    bool is_initialized = engine != NULL && start_pod_is_initialized(engine);
     bool is_ready =
         engine != NULL && !is_done && start_pod_is_ready(engine) && !start_pod_is_stopping(engine);
     scoped_str names = {0}, message = {0};
@@ -411,7 +437,7 @@ static void put_conditions(struct maker *m, yyjson_mut_val *status)
     str_addf(&message, "containers with unready status: [%s]", str_text(&names));
     const char *why = is_done ? "PodCompleted" : "ContainersNotReady";
     const char *text = is_done ? "" : str_text(&message);
-    put_condition(m, list, "Initialized", is_initialized, "ContainersNotInitialized",
+    put_condition(m, list, "Initialized", is_initialized(m->pod), "ContainersNotInitialized",
                   "init containers have not ended yet");
     put_condition(m, list, "ContainersReady", is_ready, why, text);
     bool gates = gates_hold(m);
@@ -431,7 +457,7 @@ static const char *phase_of(const struct rpod *pod)
         [PHASE_FAILED] = "Failed",
     };
     if (pod->engine == NULL)
-        return pod->is_refused || pod->is_over ? "Failed" : "Pending";
+        return is_failed_unrun(pod) ? "Failed" : "Pending";
     return PHASES[start_pod_phase(pod->engine)];
 }
 

@@ -109,6 +109,13 @@ static yyjson_mut_val *labels(const struct runner *runner, yyjson_mut_doc *doc)
     return map;
 }
 
+static void on_refused(void *arg, const struct status *why)
+{
+    const struct runner *runner = arg;
+    if (runner->options.on_refused != NULL && !runner->has_told_registered)
+        runner->options.on_refused(runner->options.arg, why);
+}
+
 static void create_node(struct runner *runner)
 {
     struct write *write = write_new(WRITE_CREATE, &KIND_NODE, "", runner->options.node);
@@ -122,7 +129,7 @@ static void create_node(struct runner *runner)
     if (runner->options.taints != NULL)
         json_mut_set(doc, root, "spec.taints", yyjson_val_mut_copy(doc, runner->options.taints));
     write->doc = doc;
-    control_write(runner->control, write);
+    control_write_told(runner->control, write, on_refused, runner);
 }
 
 static bool has_status(const struct runner *runner, const struct obj *node)
@@ -152,7 +159,7 @@ void register_node(struct runner *runner)
     scoped_str now = {0};
     rfc3339_format(runner_wall(runner, control_steady(runner->control)), &now);
     (void)snprintf(runner->registered, sizeof(runner->registered), "%s", str_text(&now));
-    control_write(runner->control, write);
+    control_write_told(runner->control, write, on_refused, runner);
     /* A server that comes back within the second writes what is there: no change tells of it. */
     control_add(runner->control, "@node");
 }

@@ -33,6 +33,8 @@ struct runner_options {
     void (*on_samples)(void *arg, bool wanted);
     void (*on_settings)(void *arg, int64_t log_bytes, int log_files);
     void (*on_registered)(void *arg); /* once: the Node object is there and ready; may be NULL */
+    /* Until then, each time that the store does not take the Node object; may be NULL. */
+    void (*on_refused)(void *arg, const struct status *why);
     void *arg;
 };
 struct runner *runner_new(const struct runner_options *options);

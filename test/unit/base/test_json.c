@@ -96,6 +96,36 @@ static void test_parse_refuses(void **state)
     assert_int_equal(json_parse((struct sv){NULL, 0}, &doc, NULL), -EINVAL);
 }
 
+static void test_the_last_one_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *doc, *repeated;
+    } rows[] = {
+        {"{\"a\":1,\"b\":2}", "{\"a\":1,\"b\":2}", ""},
+        {"{\"a\":1,\"b\":2,\"a\":3}", "{\"b\":2,\"a\":3}", "a\n"},
+        {"{\"a\":1,\"a\":2,\"a\":3}", "{\"a\":3}", "a\n"},
+        {"{\"b\":[0,{\"c.d\":1,\"c.d\":2}],\"a\":{\"x\":{},\"x\":[]}}",
+         "{\"b\":[0,{\"c.d\":2}],\"a\":{\"x\":[]}}", "b[1].c.d\na.x\n"},
+        {"{\"a\":{\"x\":1,\"x\":2},\"a\":0}", "{\"a\":0}", "a\n"}, /* what is dropped is not told */
+        {"{\"\\n\":1,\"\\n\":2}", "{\"\\n\":2}", "?\n"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct err err = {0};
+        scoped_json_mut *doc = NULL;
+        scoped_str repeated = {0};
+        assert_int_equal(json_parse_last(sv_of(rows[i].text), &doc, &repeated, &err), 0);
+        assert_written(yyjson_mut_doc_get_root(doc), rows[i].doc);
+        assert_string_equal(str_text(&repeated), rows[i].repeated);
+    }
+    struct err err = {0};
+    yyjson_mut_doc *doc = NULL;
+    scoped_str repeated = {0};
+    assert_int_equal(json_parse_last(SV("{\"a\":1,\"a\":}"), &doc, &repeated, &err), -EINVAL);
+    assert_null(doc);
+    assert_int_equal(repeated.len, 0);
+}
+
 /* Opens and closes `depth` levels, lists and objects in turn. */
 static void nest(struct str *out, size_t depth)
 {
@@ -500,6 +530,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_the_last_one_counts),
         cmocka_unit_test(test_parse_refuses),
         cmocka_unit_test(test_depth_of_text),
         cmocka_unit_test(test_depth_of_document),

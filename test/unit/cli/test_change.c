@@ -332,8 +332,18 @@ static const struct scene WAITS[] = {
      {{0}},
      2,
      "",
-     "error: option '--for': 'deleted' is not understood; did you mean 'delete'?\n"
-     "hint: see 'muster help wait'\n"},
+     "error: option '--for': 'deleted' is none of condition=NAME[=VALUE], delete, create, "
+     "jsonpath={.PATH}[=VALUE]\n"
+     "hint: did you mean 'delete'?\n"},
+    {"misspelt, with what follows",
+     {"wait", "pod/a", "--for=conditon=Ready"},
+     {{0}},
+     2,
+     "",
+     "error: option '--for': 'conditon=Ready' is none of condition=NAME[=VALUE], delete, create, "
+     "jsonpath={.PATH}[=VALUE]\n"
+     "hint: did you mean 'condition=Ready'?\n"},
+    {"nothing like it", {"wait", "pod/a", "--for=Ready"}, {{0}}, 2, "", NULL},
     {"bad time", {"wait", "pod/a", "--for=delete", "--timeout=soon"}, {{0}}, 2, "", NULL},
 };
 

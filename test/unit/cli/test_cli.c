@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONG_NAME "a123456789012345678901234567890123456789012345678901234567890123"
+
 static const struct scene SCENES[] = {
     {"unknown verb",
      {"gte"},
@@ -42,6 +44,55 @@ static const struct scene SCENES[] = {
      3,
      "",
      NULL},
+    {"a port that is none",
+     {"up", "--listen", "127.0.0.1:99999"},
+     {{0}},
+     2,
+     "",
+     "error: option '--listen': the port of '127.0.0.1:99999' is not a number from 0 to 65535\n"
+     "hint: write it like 127.0.0.1:8443, [::1]:8443 or 127.0.0.1:0 for any free port\n"},
+    {"a server with a node of no name",
+     {"up", "--node", ""},
+     {{0}},
+     2,
+     "",
+     "error: option '--node': '' is no name of a node: a DNS subdomain (RFC 1123) is made of "
+     "lower-case letters, digits, '-' and '.', and each part must start and end with a letter or "
+     "digit (like 'example.com')\nhint: see 'muster help up'\n"},
+    {"a name that is too long for a label",
+     {"up", "--node", LONG_NAME},
+     {{0}},
+     2,
+     "",
+     "error: option '--node': '" LONG_NAME "' is no name of a node: must be no more than 63 "
+     "characters\nhint: see 'muster help up'\n"},
+    {"a label of a node without a value",
+     {"up", "--node-label", "zone=a", "--node-label", "foo"},
+     {{0}},
+     2,
+     "",
+     "error: option '--node-label': 'foo' is not KEY=VALUE\nhint: see 'muster help up'\n"},
+    {"a label without a key",
+     {"up", "--node-label", "=x"},
+     {{0}},
+     2,
+     "",
+     "error: option '--node-label': '' is no key of a label: the name part must not be empty\n"
+     "hint: see 'muster help up'\n"},
+    {"a label whose value is none",
+     {"up", "--node-label", "a=b c"},
+     {{0}},
+     2,
+     "",
+     "error: option '--node-label': 'b c' is no value of a label: a label's value is empty or made "
+     "of letters, digits, '-', '_' and '.', and must start and end with a letter or digit (like "
+     "'MyValue' or '12345')\nhint: see 'muster help up'\n"},
+    {"a name of the node that is not to be",
+     {"up", "--no-node", "--node", "a"},
+     {{0}},
+     2,
+     "",
+     "error: option '--node': there is no node with --no-node\nhint: see 'muster help up'\n"},
     {"no such shell",
      {"completion", "bsh"},
      {{0}},
@@ -130,6 +181,13 @@ static const struct scene READS[] = {
      "4s                Normal    First    pod/a    m...\n"
      "2s (x3 over 4m)   Warning   Second   pod/a    m...\n",
      ""},
+    {"events of no type",
+     {"events", "--types=Normal,Foo"},
+     {{0}},
+     2,
+     "",
+     "error: option '--types': 'Foo' is neither Normal nor Warning\nhint: see 'muster help "
+     "events'\n"},
     {"events of one type about one object",
      {"events", "--for", "po/a", "--types=warning", "--no-headers"},
      {{"GET", NAMESPACED "events" ABOUT, NULL, 200, EVENTS}},
@@ -230,6 +288,33 @@ static const struct scene READS[] = {
      "  pod/a is not placed on a node: the scheduler has not looked at it yet\n"
      "  next: it is placed when a node takes it\n",
      ""},
+    {"describe leaves people's keys as they are",
+     {"describe", "resourceflavor/a", "--show-events=false"},
+     {{"GET", "/apis/kueue.x-k8s.io/v1beta1/resourceflavors/a", NULL, 200,
+       "{\"apiVersion\":\"kueue.x-k8s.io/v1beta1\",\"kind\":\"ResourceFlavor\",\"metadata\":{"
+       "\"name\":\"a\"},\"spec\":{\"nodeLabels\":{\"diskType\":\"ssd\"},\"newField\":{\"aB\":1}}"
+       "}"}},
+     0,
+     "Name:           a\n"
+     "Kind:           ResourceFlavor\n"
+     "Labels:         <none>\n"
+     "Annotations:    <none>\n"
+     "Spec:\n"
+     "  Node Labels:\n"
+     "    diskType:  ssd\n"
+     "  New Field:\n"
+     "    A B:  1\n",
+     NULL},
+    {"describe leaves the keys of a config map",
+     {"describe", "configmap/a", "--show-events=false"},
+     {{"GET", NAMESPACED "configmaps/a", NULL, 200,
+       "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{"
+       "\"myKey\":\"1\"}}"}},
+     0,
+     "Name:           a\nKind:           ConfigMap\nLabels:         <none>\nAnnotations:    "
+     "<none>\n"
+     "Data:\n  myKey:  1\n",
+     ""},
     {"describe without events",
      {"describe", "pod/a", "--show-events=false"},
      {{"GET", NAMESPACED "pods/a", NULL, 200, "{\"metadata\":{\"name\":\"a\"}}"}},
@@ -254,6 +339,31 @@ static const struct scene READS[] = {
      "",
      NULL,
      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatta: {}\n"},
+    {"validate finds in what it can read",
+     {"validate", "-"},
+     {{0}},
+     1,
+     "",
+     "-:2:1: ',' or ']' was expected here\n    hint: a '[' above is not closed, or a value needs "
+     "quotes\n"
+     "-:5:1: metadata.name: Required value\n    hint: every object needs a name\n",
+     "a: [x\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {}\n"},
+    {"validate of nothing",
+     {"validate", "-"},
+     {{0}},
+     1,
+     "",
+     "-: there is no object in it\n",
+     "# to be written\n---\n"},
+    {"validate of nothing for scripts",
+     {"validate", "-o", "json", "-"},
+     {{0}},
+     1,
+     "{\"files\":[{\"file\":\"-\",\"objects\":0,\"valid\":false,\"errors\":[{\"line\":0,\"column\":"
+     "0,"
+     "\"message\":\"there is no object in it\"}],\"warnings\":[]}]}\n",
+     "",
+     ""},
     {"validate warns",
      {"validate", "-"},
      {{0}},

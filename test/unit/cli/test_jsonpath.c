@@ -30,8 +30,10 @@ static const struct {
     {"{.items[0].metadata.name}", "a"},
     {"{.items[-1].metadata.name}", "c"},
     {"{.items[-2].metadata.name}", "b"},
-    {"{.items[7].metadata.name}", ""},
-    {"{.items[-7].metadata.name}", ""},
+    {"{.none[7].metadata.name}", ""},
+    {"{.n[7]}", ""},
+    {"{.items[1:1].kind}", ""},
+    {"{.items[?(@.t[7])].v}", ""},
     {"{.items[1:3].metadata.name}", "b c"},
     {"{.items[:2].metadata.name}", "a b"},
     {"{.items[-2:].metadata.name}", "b c"},
@@ -39,6 +41,9 @@ static const struct {
     {"{.items[0:3:2].metadata.name}", "a c"},
     {"{.items[0,2].metadata.name}", "a c"},
     {"{.items[0]['v','ok']}", "1 true"},
+    {"{.items[0]['metadata.name','v']}", "a 1"},
+    {"{.items[*]['metadata.name','none.x']}", "a b c"},
+    {"{.items[0]['metadata.labels.app\\.io/x']}", "1"},
     {"{.items[0].metadata.labels.app\\.io/x}", "1"},
     {"{.items[0].metadata.labels['app.io/x']}", "1"},
     {"{.items[0].metadata.labels}", "{\"app.io/x\":\"1\"}"},
@@ -69,6 +74,8 @@ static const struct {
     {"{range .items[*]}{$.kind}{'\\t'}{end}", "List\tList\tList\t"},
     {"{range .items[1]}{range .t[*]}<{@}>{end}{end}", "<1><2><3>"},
     {"{range .none[*]}x{end}y", "y"},
+    {"{range .items[*]}{.metadata.name}", "abc"},
+    {"{range .items[*]}{range .t[*]}{@}{end}", "123"},
     {"{.}", NULL}, /* the document itself */
 };
 
@@ -109,8 +116,8 @@ static const char *const BAD[] = {
     "{.items[?(@.a==)]}",
     "{.a.}",
     "{name}",
-    "{range .a}x",
     "{end}",
+    "{range .a}x{end}{end}",
     "{\"open}",
     "{.a b}",
     ".a b",
@@ -131,6 +138,34 @@ static void test_bad(void **state)
             fail_msg("'%s' was accepted", BAD[i]);
         assert_null(path);
         assert_true(str_starts(err.text, "jsonpath, character "));
+    }
+}
+
+/* As kubectl says it. */
+static void test_out_of_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *template, *says;
+    } ROWS[] = {
+        {"{.items[7].metadata.name}", "array index out of bounds: index 7, length 3"},
+        {"{.items[-7].metadata.name}", "array index out of bounds: index -4, length 3"},
+        {"{.items[1:9].v}", "array index out of bounds: index 8, length 3"},
+        {"{range .items[4:]}x{end}", "array index out of bounds: index 4, length 3"},
+        {"{.items[?(@.t[5]==1)].v}", "array index out of bounds: index 5, length 3"},
+        {"{.kind[0]}", "an index is for arrays, and this is a single value"},
+        {"{.items[0].metadata[0]}", "an index is for arrays, and this is an object"},
+    };
+    scoped_json *doc = parse_doc();
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        struct err err = {0};
+        struct jsonpath *path = NULL;
+        scoped_str out = {0};
+        assert_int_equal(jsonpath_parse(sv_of(ROWS[i].template), &path, &err), 0);
+        assert_int_equal(jsonpath_print(path, yyjson_doc_get_root(doc), &out, &err), -ERANGE);
+        if (strstr(err.text, ROWS[i].says) == NULL)
+            fail_msg("%s: '%s'", ROWS[i].template, err.text);
+        jsonpath_free(path);
     }
 }
 
@@ -200,11 +235,9 @@ static void test_refuses_depth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_says_where),
-        cmocka_unit_test(test_counts_values),
-        cmocka_unit_test(test_refuses_explosion),
+        cmocka_unit_test(test_good),          cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_out_of_bounds), cmocka_unit_test(test_says_where),
+        cmocka_unit_test(test_counts_values), cmocka_unit_test(test_refuses_explosion),
         cmocka_unit_test(test_refuses_depth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

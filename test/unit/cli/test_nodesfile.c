@@ -53,6 +53,8 @@ static const struct {
     {"nodes:\n- {nmae: a}\n", ":2:10: nodes[0].nmae: unknown field ..."},
     {"nodes:\n- {name: A_b}\n", ":2:10: nodes[0].name: Invalid value: ..."},
     {"nodes: []\n", ":1:8: nodes: ..."},
+    {"nodes:\n- {name: a, labels: {a b: c}}\n", ":2:27: nodes[0].labels: ..."},
+    {"nodes:\n- {name: a, labels: {zone: a b}}\n", ":2:28: nodes[0].labels[zone]: ..."},
     {"nodes:\n- {name: a, capacity: {cpu: lots}}\n", ":2:29: nodes[0].capacity.cpu: ..."},
     {"", ": there is no node in it"},
 };

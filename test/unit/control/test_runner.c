@@ -510,6 +510,25 @@ static void test_unsupported(void **state)
     assert_string_equal(pod_says(&s, "p", "phase"), "Failed");
     assert_string_equal(pod_says(&s, "p", "reason"), "Unsupported");
     assert_int_equal(sim_runtime_starts(s.runtime), 0);
+    assert_true(is_condition(&s, "p", "Initialized", "True"));
+    assert_true(is_condition(&s, "p", "ContainersReady", "False"));
+    scoped_free char *status = status_text(&s, "p");
+    assert_non_null(strstr(status, "containers with unready status: [c]"));
+    assert_null(strstr(status, "containerStatuses")); /* they do not wait */
+}
+
+static void test_unsupported_with_an_init_container(void **state)
+{
+    (void)state;
+    nodestage_pod(
+        &s, "p", "",
+        "'initContainers':[{'name':'i','command':['x']},{'name':'side','command':['x'],"
+        "'restartPolicy':'Always'}],'containers':[{'name':'c','image':'nginx'},{'name':'d',"
+        "'command':['x']}]");
+    run_s(&s, 1);
+    assert_true(is_condition(&s, "p", "Initialized", "False"));
+    scoped_free char *status = status_text(&s, "p");
+    assert_non_null(strstr(status, "containers with unready status: [side c d]"));
 }
 
 static void test_deadline(void **state)
@@ -643,6 +662,7 @@ int main(void)
         TEST(test_config_comes_later),
         TEST(test_held_is_deleted),
         TEST(test_unsupported),
+        TEST(test_unsupported_with_an_init_container),
         TEST(test_deadline),
         TEST(test_node_and_lease),
         TEST(test_settings),

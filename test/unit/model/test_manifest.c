@@ -247,6 +247,52 @@ static void test_mistakes(void **state)
     }
 }
 
+/* What can be read is read, and all else is told. */
+static void test_each(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *docs, *said;
+    } ROWS[] = {
+        {"a: 1\n---\nb: 2\n", "{\"a\":1}{\"b\":2}", ""},
+        {"", "", ""},
+        {"a: 1\n---\nb: [x\n---\nc: 3\n--- {d: 4}\n---\ne: {f: 1, f: 2}\n",
+         "{\"a\":1}{\"c\":3}{\"d\":4}",
+         "f.yaml:4:1: ',' or ']' was expected here\n    hint: a '[' above is not closed, or a "
+         "value "
+         "needs quotes\n"
+         "f.yaml:8:11: the key 'f' stands twice, first at 8:5\n    hint: a key may stand only once "
+         "in a "
+         "mapping; remove one of the two\n"},
+        {"a: 'x\n---\nb: 2\n", "{\"b\":2}",
+         "f.yaml:2:1: a document ends inside quotes\n    hint: close the quotes that are opened "
+         "above\n"},
+        {"a: |\n  text\n  ---\nb:\n---x\n---\n{\"c\": 3}\n", "{\"c\":3}", NULL},
+        {"{\"a\": 1}\n---\n{\"b\": x y}\n---\n{\"c\":\n  nul x}\n",
+         "{\"a\":1}{\"b\":\"x y\"}{\"c\":\"nul x\"}", ""},
+        {"kind: List\nitems:\n- a: 1\n- 2\n- {kind: List, items: [3, {b: 1}]}\n---\n- c\n---\nd: "
+         "4\n",
+         "{\"a\":1}{\"b\":1}{\"d\":4}",
+         "f.yaml:4:3: items[1] of the list is no object\n"
+         "f.yaml:5:24: items[0] of the list is no object\n"
+         "f.yaml:7:1: a mapping was expected here, not a list\n    hint: a document begins with "
+         "keys "
+         "such as apiVersion: and kind:\n"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        struct manifest manifest = {0};
+        scoped_str said = {0}, docs = {0};
+        size_t n = manifest_parse_each("f.yaml", sv_of(ROWS[i].text), &manifest, &said);
+        for (size_t d = 0; d < manifest.docs.len; d++)
+            json_write(yyjson_mut_doc_get_root(manifest.docs.items[d].doc), &docs);
+        assert_string_equal(str_text(&docs), ROWS[i].docs);
+        if (ROWS[i].said != NULL)
+            assert_string_equal(str_text(&said), ROWS[i].said);
+        assert_int_equal(n > 0, said.len > 0);
+        manifest_done(&manifest);
+    }
+}
+
 static void repeat(struct str *out, const char *text, int times)
 {
     for (int i = 0; i < times; i++)
@@ -413,12 +459,12 @@ static void test_list_positions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalars),        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_anchors),        cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_mistakes),       cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_alias_depth),    cmocka_unit_test(test_alias_budget),
-        cmocka_unit_test(test_positions),      cmocka_unit_test(test_json_positions),
-        cmocka_unit_test(test_list_positions),
+        cmocka_unit_test(test_scalars),        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_keys),           cmocka_unit_test(test_anchors),
+        cmocka_unit_test(test_documents),      cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_depth),          cmocka_unit_test(test_alias_depth),
+        cmocka_unit_test(test_alias_budget),   cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_json_positions), cmocka_unit_test(test_list_positions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

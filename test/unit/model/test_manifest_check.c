@@ -60,6 +60,13 @@ static void test_kinds(void **state)
         {"apiVersion: v1\nkind: Xyzzyplugh\nmetadata: {name: a}\n",
          1,
          {"f.yaml:2:7: kind: Unsupported value: \"Xyzzyplugh\""}},
+        {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
+         1,
+         {"f.yaml:2:7: kind: Unsupported value: \"Deployment\": there is no such kind in apps/v1\n"
+          "    hint: apps/v1 has StatefulSet, ControllerRevision\n"}},
+        {"apiVersion: apps/v2\nkind: Deployment\nmetadata: {name: a}\n",
+         1,
+         {"there is no such kind in apps/v2\n"}},
         {"kind: Job\nmetadata: {generateName: a-}\n",
          1,
          {"f.yaml:1:1: apiVersion: Required value\n    hint: a Job is of apiVersion: batch/v1\n"}},
@@ -88,6 +95,27 @@ static void test_fields(void **state)
          2,
          {"f.yaml:6:18: spec.restartPolicy: Unsupported value: \"Maybe\"",
           "f.yaml:12:14: spec.containers[0].env[0].value: "}},
+        {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n    a b: c\n",
+         1,
+         {"f.yaml:6:10: metadata.labels: Invalid value: \"a b\": "}},
+        /* said once */
+        {POD "spec:\n  containers:\n  - {name: c, image: 12}\n  - {name: d, image: []}\n"
+             "  - {name: e, command: x}\n",
+         3,
+         {"f.yaml:7:22: spec.containers[0].image: Invalid value: \"integer\": must be a string",
+          "f.yaml:8:22: spec.containers[1].image: ", "f.yaml:9:24: spec.containers[2].command: "}},
+        /* as it was written, not as what it was taken for */
+        {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+         "data: {a: 0777, b: off, c: 1e3, d: &x 3.10, e: *x}\n",
+         5,
+         {"f.yaml:4:11: data[a]: Invalid value: \"integer\": must be a string\n    hint: write it "
+          "in "
+          "quotes: \"0777\"\n",
+          "quotes: \"off\"\n", "quotes: \"1e3\"\n", "f.yaml:4:44: "}},
+        {"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":"
+         "\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"a\":1.0,\"b\":true}}]}",
+         2,
+         {"quotes: \"1.0\"\n", "quotes: \"true\"\n"}},
         /* the place of what is missing is that of its nearest parent */
         {POD "spec:\n  containers:\n  - name: c\n    image: i\n  - image: j\n",
          1,

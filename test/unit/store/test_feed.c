@@ -63,6 +63,26 @@ static const struct {
     {&KIND_JOB, "a", "x"}, {&KIND_NAMESPACE, "", "a"}, {&KIND_NODE, "", "x"},
 };
 
+static void test_kinds_that_changed(void **state)
+{
+    (void)state;
+    struct feed *feed = feed_new(4);
+    feed_start_at(feed, 10);
+    assert_false(feed_has_changed(feed, &KIND_POD, 10));
+    assert_true(feed_has_changed(feed, &KIND_POD, 9)); /* who knows */
+    publish(feed, &KIND_POD, "a", "x");
+    publish(feed, &KIND_JOB, "a", "x");
+    assert_true(feed_has_changed(feed, &KIND_POD, 10));
+    assert_false(feed_has_changed(feed, &KIND_POD, 11));
+    assert_true(feed_has_changed(feed, &KIND_JOB, 11));
+    assert_false(feed_has_changed(feed, &KIND_JOB, 12));
+    for (int i = 0; i < 4; i++)
+        publish(feed, &KIND_NODE, "", "x");
+    assert_false(feed_has_changed(feed, &KIND_JOB, 12));
+    assert_true(feed_has_changed(feed, &KIND_JOB, 11));
+    feed_free(feed);
+}
+
 /* A filter lets the same through live and in replay, and says so in bits of CHANGES. */
 static void test_filters(void **state)
 {
@@ -274,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_kinds_that_changed),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_window_of_large_objects),
         cmocka_unit_test(test_old_versions_are_frozen),

@@ -288,6 +288,17 @@ STORY(unchanged,
     {WRITE_PATCH, CM, "a", "{'data':{'x':'1'}}", 0, "unchanged metadata.resourceVersion=5"},
     {WRITE_PATCH, CM, "a", "{'data':{'x':'2'}}", 0, "changed metadata.resourceVersion=6"})
 
+STORY(kinds_stay,
+    {WRITE_CREATE, CM, "", "{'metadata':{'name':'a'}}", 0, "created"},
+    {WRITE_PATCH, CM, "a", "{'kind':'Pod'}", 400,
+     .say = "this address takes apiVersion v1, kind ConfigMap"},
+    {WRITE_PATCH, CM, "a", "{'apiVersion':'v2','data':{'x':'1'}}", 400,
+     .say = "ConfigMap in version \"v2\" cannot be handled as a ConfigMap"},
+    {WRITE_UPDATE, CM, "a", "{'kind':'Pod'}", 400, .say = "Pod in version"},
+    {WRITE_PATCH, CM, "a", "{'apiVersion':'v1','kind':'ConfigMap','data':{'x':'1'}}", 0,
+     "changed kind=ConfigMap data.x=1"},
+    {WRITE_PATCH, CM, "a", "{'kind':null}", 0, "unchanged kind=ConfigMap"})
+
 STORY(dry_run,
     {WRITE_CREATE, CM, "", "{'metadata':{'name':'a'}}", 0, "created metadata.resourceVersion!",
      .dry_run = true},
@@ -419,6 +430,14 @@ STORY(every_version_has_its_number,
     {WRITE_DELETE, NS, "n", NULL, 0, "changed status.phase=Terminating"},
     {WRITE_PATCH, NS, "n", "{'status':{'x':'1'}}", 0, "changed status.x=1",
      .sub = SUB_STATUS})
+
+STORY(finalizers_say_whose_they_are,
+    {WRITE_CREATE, CM, "", "{'metadata':{'name':'a','finalizers':['x']}}", 422,
+     .say = "metadata.finalizers[0]: Invalid value: \"x\": name is neither a standard finalizer name "
+            "nor is it fully qualified"},
+    {WRITE_CREATE, CM, "", "{'metadata':{'name':'a','finalizers':['orphan','a.b/x']}}", 0, "created"},
+    {WRITE_PATCH, CM, "a", "{'metadata':{'finalizers':['orphan','kubernetes','y']}}", 422,
+     .say = "metadata.finalizers[2]: "})
 
 STORY(finalizers,
     {WRITE_CREATE, CM, "", "{'metadata':{'name':'a','finalizers':['x/a','x/b']}}", 0, "created"},
@@ -629,6 +648,7 @@ int main(void)
         cmocka_unit_test(test_status_is_apart),
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_unchanged),
+        cmocka_unit_test(test_kinds_stay),
         cmocka_unit_test(test_dry_run),
         cmocka_unit_test(test_unknown_fields),
         cmocka_unit_test(test_unknown_fields_are_told_again),
@@ -637,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_parts_of_a_status_are_kept),
         cmocka_unit_test(test_directives_of_a_patch_are_not_names),
         cmocka_unit_test(test_every_version_has_its_number),
+        cmocka_unit_test(test_finalizers_say_whose_they_are),
         cmocka_unit_test(test_finalizers),
         cmocka_unit_test(test_propagation),
         cmocka_unit_test(test_delete_preconditions),
