@@ -74,19 +74,28 @@ static yyjson_val *field_of(const struct pick *pick, yyjson_val *val)
     return val;
 }
 
-static int step_pick(struct eval *e, const struct step *step, yyjson_val *val, struct values *out)
+static int pick_one(struct eval *e, const struct pick *pick, yyjson_val *val, struct values *out)
 {
+    size_t before = out->list.len;
+    int r = spend(e, yyjson_is_ctn(val) ? yyjson_get_len(val) : 0);
+    if (r == 0 && !pick->is_name)
+        r = pick_slice(e, pick, val, out);
+    yyjson_val *field = r == 0 && pick->is_name ? field_of(pick, val) : NULL;
+    if (field != NULL)
+        vec_push(&out->list, field);
+    return r < 0 ? r : spend(e, out->list.len - before + 1);
+}
+
+/* The first of ['a','b'] of all values, then the second of all: so does kubectl. */
+static int step_pick(struct eval *e, const struct step *step, const struct values *now,
+                     struct values *out)
+{
+    int r = 0;
     for (const struct pick *pick = step->picks; pick != NULL; pick = pick->next) {
-        int r = spend(e, yyjson_is_ctn(val) ? yyjson_get_len(val) : 0);
-        if (r == 0 && !pick->is_name)
-            r = pick_slice(e, pick, val, out);
-        if (r < 0)
-            return r;
-        yyjson_val *field = pick->is_name ? field_of(pick, val) : NULL;
-        if (field != NULL)
-            vec_push(&out->list, field);
+        for (size_t i = 0; i < now->list.len && r == 0; i++)
+            r = pick_one(e, pick, now->list.items[i], out);
     }
-    return 0;
+    return r;
 }
 
 static void step_all(yyjson_val *val, struct values *out)
@@ -227,10 +236,8 @@ static int step_filter(struct eval *e, const struct step *step, yyjson_val *val,
 static int take_step(struct eval *e, const struct step *step, yyjson_val *val, struct values *out)
 {
     size_t before = out->list.len;
-    int r = 0;
     switch (step->type) {
-    case STEP_PICK:
-        r = step_pick(e, step, val, out);
+    case STEP_PICK: /* takes all values at once */
         break;
     case STEP_ALL:
         step_all(val, out);
@@ -241,7 +248,7 @@ static int take_step(struct eval *e, const struct step *step, yyjson_val *val, s
     case STEP_FILTER:
         return step_filter(e, step, val, out);
     }
-    return r < 0 ? r : spend(e, out->list.len - before + 1);
+    return spend(e, out->list.len - before + 1);
 }
 
 static int eval_path(struct eval *e, const struct path *path, yyjson_val *at, struct values *out)
@@ -251,7 +258,9 @@ static int eval_path(struct eval *e, const struct path *path, yyjson_val *at, st
     int r = 0;
     for (const struct step *step = path->first; step != NULL && r == 0; step = step->next) {
         struct values next = {0};
-        for (size_t i = 0; i < now.list.len && r == 0; i++)
+        if (step->type == STEP_PICK)
+            r = step_pick(e, step, &now, &next);
+        for (size_t i = 0; i < now.list.len && r == 0 && step->type != STEP_PICK; i++)
             r = take_step(e, step, now.list.items[i], &next);
         vec_done(&now.list);
         now = next;

@@ -640,7 +640,7 @@ def wrong_addresses_and_methods(world):
 def wrong_bodies(world):
     ns, path = home(world)
     deep = "[" * 500 + "]" * 500
-    for bad in ("", "{", "[]", "7", '{"a":1}x', '{"a":1,"a":2}', b'{"metadata":{"name":"\xff"}}',
+    for bad in ("", "{", "[]", "7", '{"a":1}x', b'{"metadata":{"name":"\xff"}}',
                 '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"d"},"x":' + deep + "}"):
         world.api.refused(400, "POST", path, bad)
     message = world.api.refused(415, "POST", path, "<a/>", {"Content-Type": "application/xml"})["message"]

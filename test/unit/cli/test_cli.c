@@ -289,31 +289,31 @@ static const struct scene READS[] = {
      "  next: it is placed when a node takes it\n",
      ""},
     {"describe leaves people's keys as they are",
-     {"describe", "resourceflavor/a", "--show-events=false"},
-     {{"GET", "/apis/kueue.x-k8s.io/v1beta1/resourceflavors/a", NULL, 200,
-       "{\"apiVersion\":\"kueue.x-k8s.io/v1beta1\",\"kind\":\"ResourceFlavor\",\"metadata\":{"
-       "\"name\":\"a\"},\"spec\":{\"nodeLabels\":{\"diskType\":\"ssd\"},\"newField\":{\"aB\":1}}"
-       "}"}},
+     {"describe", "pod/a", "--show-events=false"},
+     {{"GET", NAMESPACED "pods/a", NULL, 200,
+       "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"},\"spec\":{"
+       "\"nodeSelector\":{\"diskType\":\"ssd\"},\"affinity\":{\"podAffinity\":{"
+       "\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"labelSelector\":{\"matchLabels\":{"
+       "\"myApp\":\"x\"}}}]}},\"newField\":{\"aB\":1}}}"}},
      0,
      "Name:           a\n"
-     "Kind:           ResourceFlavor\n"
+     "Kind:           Pod\n"
      "Labels:         <none>\n"
      "Annotations:    <none>\n"
      "Spec:\n"
-     "  Node Labels:\n"
+     "  Node Selector:\n"
      "    diskType:  ssd\n"
+     "  Affinity:\n"
+     "    Pod Affinity:\n"
+     "      Required During Scheduling Ignored During Execution:\n"
+     "        - Label Selector:\n"
+     "            Match Labels:\n"
+     "              myApp:  x\n"
      "  New Field:\n"
-     "    A B:  1\n",
-     NULL},
-    {"describe leaves the keys of a config map",
-     {"describe", "configmap/a", "--show-events=false"},
-     {{"GET", NAMESPACED "configmaps/a", NULL, 200,
-       "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{"
-       "\"myKey\":\"1\"}}"}},
-     0,
-     "Name:           a\nKind:           ConfigMap\nLabels:         <none>\nAnnotations:    "
-     "<none>\n"
-     "Data:\n  myKey:  1\n",
+     "    A B:  1\n"
+     "Life:\n"
+     "  pod/a is not placed on a node: the scheduler has not looked at it yet\n"
+     "  next: it is placed when a node takes it\n",
      ""},
     {"describe without events",
      {"describe", "pod/a", "--show-events=false"},
@@ -346,7 +346,7 @@ static const struct scene READS[] = {
      "",
      "-:2:1: ',' or ']' was expected here\n    hint: a '[' above is not closed, or a value needs "
      "quotes\n"
-     "-:5:1: metadata.name: Required value\n    hint: every object needs a name\n",
+     "-:5:11: metadata.name: Required value\n    hint: every object needs a name\n",
      "a: [x\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {}\n"},
     {"validate of nothing",
      {"validate", "-"},

@@ -43,6 +43,7 @@ static const struct {
     {"{.items[0]['v','ok']}", "1 true"},
     {"{.items[0]['metadata.name','v']}", "a 1"},
     {"{.items[*]['metadata.name','none.x']}", "a b c"},
+    {"{.items[0:2]['metadata.name','v']}", "a b 1 2"},
     {"{.items[0]['metadata.labels.app\\.io/x']}", "1"},
     {"{.items[0].metadata.labels.app\\.io/x}", "1"},
     {"{.items[0].metadata.labels['app.io/x']}", "1"},

@@ -265,7 +265,7 @@ static void test_each(void **state)
          "in a "
          "mapping; remove one of the two\n"},
         {"a: 'x\n---\nb: 2\n", "{\"b\":2}",
-         "f.yaml:2:1: a document ends inside quotes\n    hint: close the quotes that are opened "
+         "f.yaml:2:1: the text ends inside quotes\n    hint: close the quotes that are opened "
          "above\n"},
         {"a: |\n  text\n  ---\nb:\n---x\n---\n{\"c\": 3}\n", "{\"c\":3}", NULL},
         {"{\"a\": 1}\n---\n{\"b\": x y}\n---\n{\"c\":\n  nul x}\n",

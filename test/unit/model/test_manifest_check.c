@@ -111,7 +111,7 @@ static void test_fields(void **state)
          {"f.yaml:4:11: data[a]: Invalid value: \"integer\": must be a string\n    hint: write it "
           "in "
           "quotes: \"0777\"\n",
-          "quotes: \"off\"\n", "quotes: \"1e3\"\n", "f.yaml:4:44: "}},
+          "quotes: \"off\"\n", "quotes: \"1e3\"\n", "quotes: \"3.10\"\n"}},
         {"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":"
          "\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"a\":1.0,\"b\":true}}]}",
          2,
