@@ -161,6 +161,8 @@ static size_t running_count(const struct run *run)
 static void tell_stopping(struct run *run)
 {
     size_t n = running_count(run);
+    /* What has ended is told of before; when to draw again is known with the touch below. */
+    (void)run_show_draw(&run->show, &run->model, loop_now(run->loop));
     run->show.style.stopping = true;
     if (n > 0)
         run_show_note(&run->show, "stopping %zu process%s in reverse order; ^C kills %s at once", n,

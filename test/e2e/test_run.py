@@ -320,6 +320,22 @@ def members_on_a_share_of_the_machine_find_their_names(w):
 
 
 @cases
+def what_has_no_end_is_stopped_after_all_that_ended_was_told(w):
+    there = w.path("there")
+    work = job("work", f"while ! test -f {there}; do sleep 0.1; done; echo last words", 1)
+    serves = service("serves", containers=[container(
+        "main", f"trap 'echo bye; exit' TERM; : > {there}; while :; do sleep 0.1; done")])
+    out, err = w.run(w.file(work, serves))
+    equal(err, [])
+    stopping = [line.startswith("stopping 1 process ") for line in out].index(True)
+    before, after = "\n".join(out[:stopping]), "\n".join(out[stopping:])
+    matches(before, r"^work-\w+/main \| last words$")
+    contains(before, "job/work: succeeded")
+    matches(after, r"^serves-0/main \| bye$")
+    w.check_tidy()
+
+
+@cases
 def a_server_that_runs_keeps_its_own_configuration(w):
     with w.shared() as node:
         file = w.file(CONFIGURATION, job("work", "true", 1), service("serves"))
