@@ -480,18 +480,38 @@ static void test_l_an_impossible_epoch(void **state)
     (void)state;
     struct sim *sim = open_group(3);
     announce_all(sim, 1);
-    announce(sim, "0.1", 50);
-    stage_run(sim, SECOND);
-    group_is(sim, "0/1 0/0/0"); /* the group goes on */
     announce(sim, "0.0", 2);
+    announce(sim, "0.1", 50); /* while the group restarts */
+    stage_run(sim, SECOND);
+    group_is(sim, "1/1 0/1/1 RestartingJobSet(InPlaceRestart)"); /* the group goes on */
+    assert_int_equal(kit_events(sim, "InvalidEpoch"), 0);
     announce(sim, "1.0", 2);
     announce(sim, "1.1", 2);
     stage_run(sim, SECOND);
     group_is(sim, "1/1 0/1/1 RestartingJobSet(InPlaceRestart)");
-    assert_true(kit_events(sim, "InvalidEpoch") > 0);
+    assert_int_equal(kit_events(sim, "InvalidEpoch"), 1);
     confirm_deletions(sim);
     stage_run(sim, 20 * SECOND);
     announce(sim, "0.1", 2); /* another has its place */
+    group_is(sim, "1/2 0/1/1 RestartingJobSet(InPlaceRestart)");
+    sim_free(sim);
+}
+
+/* His agent could not announce the death: the pod that comes instead asks for the restart. */
+static void test_l_the_liar_dies(void **state)
+{
+    (void)state;
+    struct sim *sim = open_group(3);
+    announce_all(sim, 1);
+    scoped_free char *liar = mem_strdup(pod_of(sim, "0.1")->meta.uid);
+    announce(sim, "0.1", 5);
+    stage_run(sim, SECOND);
+    group_is(sim, "0/1 0/0/0");
+    assert_int_equal(kit_events(sim, "InvalidEpoch"), 1);
+    assert_true(cache_by_uid(sim_store(sim)->cache, liar)->meta.deleted != 0);
+    confirm_deletions(sim);
+    stage_run(sim, 20 * SECOND);
+    announce_all(sim, 2);
     group_is(sim, "1/2 0/1/1 RestartingJobSet(InPlaceRestart)");
     sim_free(sim);
 }
@@ -558,6 +578,7 @@ int main(void)
         cmocka_unit_test(test_h_a_complete_job_does_not_grow),
         cmocka_unit_test(test_k_waiting_costs_nothing),
         cmocka_unit_test(test_l_an_impossible_epoch),
+        cmocka_unit_test(test_l_the_liar_dies),
         cmocka_unit_test(test_restart_on_demand),
         cmocka_unit_test(test_n_looks_do_not_grow_with_members),
     };
