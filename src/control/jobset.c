@@ -162,7 +162,7 @@ static void put_suspension(struct set_look *look)
  * still good, for then they would ask for a restart. */
 static bool has_barrier_down(const struct set_look *look)
 {
-    struct set_epochs epochs = set_epochs(look->status);
+    struct jobset_epochs epochs = jobset_epochs(look->status);
     if (look->state->group == NULL || epochs.synced <= epochs.deprecated)
         return true;
     struct group_counts counts = group_counts(look->state->group);

@@ -5,6 +5,7 @@
 #include "control/manager.h"
 #include "core/job/indexes.h"
 #include "core/recover/group.h"
+#include "model/jobset.h"
 #include <bsd/sys/queue.h>
 
 /* The JobSet controller in parts:
@@ -144,10 +145,6 @@ int64_t look_restarts_used(const struct set_look *look);
 int64_t look_restarts_max(const struct set_look *look);
 
 /* ---- jobset_restart.c ---- */
-struct set_epochs {
-    int64_t deprecated, synced;
-};
-struct set_epochs set_epochs(yyjson_val *status);
 /* Whoever runs is in an epoch that is over; not charged. Nothing where nothing restarts in place.
  */
 void look_deprecate(struct set_look *look);

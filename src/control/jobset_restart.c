@@ -16,18 +16,6 @@
 
 /* ---- epochs ---- */
 
-/* Both sets of names are written; where a server knows only one of them, that one counts. */
-struct set_epochs set_epochs(yyjson_val *status)
-{
-    struct set_epochs epochs = {json_int_at(status, "deprecatedEpoch", 0),
-                                json_int_at(status, "syncedEpoch", 0)};
-    int64_t previous = json_int_at(status, "previousInPlaceRestartAttempt", -1) + 1;
-    int64_t current = json_int_at(status, "currentInPlaceRestartAttempt", -1) + 1;
-    epochs.deprecated = previous > epochs.deprecated ? previous : epochs.deprecated;
-    epochs.synced = current > epochs.synced ? current : epochs.synced;
-    return epochs;
-}
-
 static void draft_deprecated(struct set_look *look, int64_t epoch)
 {
     draft_count(look, "deprecatedEpoch", epoch);
@@ -42,14 +30,14 @@ static void draft_synced(struct set_look *look, int64_t epoch)
 
 static bool is_running(const struct set_look *look)
 {
-    struct set_epochs epochs = set_epochs(look->status);
+    struct jobset_epochs epochs = jobset_epochs(look->status);
     return epochs.synced > epochs.deprecated;
 }
 
 void look_deprecate(struct set_look *look)
 {
     if (look->state->group != NULL && is_running(look))
-        draft_deprecated(look, set_epochs(look->status).synced);
+        draft_deprecated(look, jobset_epochs(look->status).synced);
 }
 
 /* ---- restarts on demand ---- */

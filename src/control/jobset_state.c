@@ -9,7 +9,6 @@
 #include "control/jobset_internal.h"
 #include "core/recover/epoch.h"
 #include "model/cell.h"
-#include "model/jobset.h"
 #include <stdlib.h>
 
 struct sets *sets_new(void)
@@ -457,7 +456,7 @@ static void tell_group(struct set_state *state, yyjson_val *status)
         struct group_role role = {state->roles.items[i].replicas, state->roles.items[i].members};
         vec_push(&roles, role);
     }
-    struct set_epochs epochs = set_epochs(status);
+    struct jobset_epochs epochs = jobset_epochs(status);
     group_resize(state->group, roles.items, roles.len);
     group_set_epochs(state->group, epochs.deprecated, epochs.synced);
     vec_done(&roles);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/job/indexes.h"
 #include "core/recover/epoch.h"
+#include "model/jobset.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -391,12 +392,16 @@ void mate_repeat(struct mate *mate, int64_t back)
         announce(mate, epoch, on_stray);
 }
 
+/* The server takes it where it cannot tell of which JobSet the pod is. */
 void mate_lie(struct mate *mate, int64_t by)
 {
     if (mate->has_failed || mate->has_succeeded)
         return;
     mate->crew->mishaps++;
-    announce(mate, next_epoch(mate->crew) + by, on_stray);
+    scoped_free char *body = mem_printf("{'metadata':{'labels':{'" JOBSET_LABEL_NAME
+                                        "':null},'annotations':{'" EPOCH_NOTE "':'%" PRId64 "'}}}",
+                                        next_epoch(mate->crew) + by);
+    sim_submit(mate->crew->sim, patch(mate, body, on_stray, 0));
 }
 
 /* ---- what is stored ---- */

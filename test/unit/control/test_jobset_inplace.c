@@ -4,6 +4,7 @@
  * "deprecated/synced restarts/counted/in place", then the conditions that are true. */
 #include "core/recover/epoch.h"
 #include "jobset_kit.h"
+#include "model/jobset.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,6 +105,36 @@ static void announce_as(struct sim *sim, const char *who, const char *note, int 
 static void announce(struct sim *sim, const char *who, int epoch)
 {
     announce_as(sim, who, EPOCH_NOTE, epoch);
+}
+
+/* Without the name of its JobSet the server takes it. */
+static void lie(struct sim *sim, const char *who, int epoch)
+{
+    scoped_free char *body = mem_printf("{'metadata':{'labels':{'" JOBSET_LABEL_NAME
+                                        "':null},'annotations':{'" EPOCH_NOTE "':'%d'}}}",
+                                        epoch);
+    stage_do(sim,
+             stage_write(WRITE_PATCH, &KIND_POD, "default", pod_of(sim, who)->meta.name, body));
+}
+
+static void on_refused(void *arg, struct write_result *result)
+{
+    str_addf(arg, "%d %s", result->status.code, str_text(&result->status.message));
+}
+
+static void expect_refused(struct sim *sim, const char *who, const char *note, int number,
+                           const char *text)
+{
+    scoped_str said = {0};
+    scoped_free char *body = mem_printf("{'metadata':{'annotations':{'%s':'%d'}}}", note, number);
+    struct write *write =
+        stage_write(WRITE_PATCH, &KIND_POD, "default", pod_of(sim, who)->meta.name, body);
+    write->done = on_refused;
+    write->arg = &said;
+    sim_submit(sim, write);
+    stage_run(sim, SECOND);
+    if (!str_starts(str_text(&said), "422 ") || strstr(str_text(&said), text) == NULL)
+        fail_msg("%s instead of %s", str_text(&said), text);
 }
 
 static void announce_all(struct sim *sim, int epoch)
@@ -481,7 +512,7 @@ static void test_l_an_impossible_epoch(void **state)
     struct sim *sim = open_group(3);
     announce_all(sim, 1);
     announce(sim, "0.0", 2);
-    announce(sim, "0.1", 50); /* while the group restarts */
+    lie(sim, "0.1", 50); /* while the group restarts */
     stage_run(sim, SECOND);
     group_is(sim, "1/1 0/1/1 RestartingJobSet(InPlaceRestart)"); /* the group goes on */
     assert_int_equal(kit_events(sim, "InvalidEpoch"), 0);
@@ -497,6 +528,23 @@ static void test_l_an_impossible_epoch(void **state)
     sim_free(sim);
 }
 
+static void test_l_the_server_refuses_what_is_beyond(void **state)
+{
+    (void)state;
+    struct sim *sim = open_group(3);
+    expect_refused(sim, "0.0", EPOCH_NOTE, 2, "may not be above 1, the epoch that comes next");
+    announce_all(sim, 1);
+    expect_refused(sim, "0.0", EPOCH_NOTE, 3, "may not be above 2, the epoch that comes next");
+    expect_refused(sim, "0.0", EPOCH_NOTE_LATER, 2, "may not be above 1, the attempt that comes");
+    group_is(sim, "0/1 0/0/0");
+    announce(sim, "0.0", 2);
+    expect_refused(sim, "0.0", EPOCH_NOTE, 3, "may not be above 2, the epoch that comes next");
+    announce_all(sim, 2);
+    announce_as(sim, "0.0", EPOCH_NOTE_LATER, 2);
+    group_is(sim, "2/2 0/2/2 RestartingJobSet(InPlaceRestart)");
+    sim_free(sim);
+}
+
 /* His agent could not announce the death: the pod that comes instead asks for the restart. */
 static void test_l_the_liar_dies(void **state)
 {
@@ -504,7 +552,7 @@ static void test_l_the_liar_dies(void **state)
     struct sim *sim = open_group(3);
     announce_all(sim, 1);
     scoped_free char *liar = mem_strdup(pod_of(sim, "0.1")->meta.uid);
-    announce(sim, "0.1", 5);
+    lie(sim, "0.1", 5);
     stage_run(sim, SECOND);
     group_is(sim, "0/1 0/0/0");
     assert_int_equal(kit_events(sim, "InvalidEpoch"), 1);
@@ -578,6 +626,7 @@ int main(void)
         cmocka_unit_test(test_h_a_complete_job_does_not_grow),
         cmocka_unit_test(test_k_waiting_costs_nothing),
         cmocka_unit_test(test_l_an_impossible_epoch),
+        cmocka_unit_test(test_l_the_server_refuses_what_is_beyond),
         cmocka_unit_test(test_l_the_liar_dies),
         cmocka_unit_test(test_restart_on_demand),
         cmocka_unit_test(test_n_looks_do_not_grow_with_members),
