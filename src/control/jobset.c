@@ -12,26 +12,30 @@
 
 /* Conditions that people are told of. */
 static const struct {
-    const char *type, *status, *event, *reason; /* reason NULL: that of the condition */
+    const char *type, *status, *event;
+    const char *reason; /* of the event; NULL: that of the condition */
+    const char *only;   /* the condition's, for it to be told; NULL: any */
 } NEWS[] = {
-    {"Completed", "True", "Normal", NULL},
-    {"Failed", "True", "Warning", NULL},
-    {"Suspended", "True", "Normal", NULL},
-    {"Suspended", "False", "Normal", NULL},
-    {"RestartingJobSet", "True", "Warning", "Restarting"},
-    {"RestartingJobSet", "False", "Normal", "Restarted"},
-    {"StartupPolicyInProgress", "True", "Normal", NULL},
-    {"StartupPolicyCompleted", "True", "Normal", NULL},
+    {"Completed", "True", "Normal", NULL, NULL},
+    {"Failed", "True", "Warning", NULL, NULL},
+    {"Suspended", "True", "Normal", NULL, NULL},
+    {"Suspended", "False", "Normal", NULL, NULL},
+    {"RestartingJobSet", "True", "Warning", "Restarting", NULL},
+    {"RestartingJobSet", "False", "Normal", "Restarted", SET_ALL_READY},
+    {"StartupPolicyInProgress", "True", "Normal", NULL, NULL},
+    {"StartupPolicyCompleted", "True", "Normal", NULL, NULL},
 };
 
-static yyjson_val *condition_as(const struct obj *set, const char *type, const char *status)
+static yyjson_val *news_in(const struct obj *set, size_t of)
 {
     size_t i, n;
     yyjson_val *condition;
     yyjson_arr_foreach(json_at(set->root, "status.conditions"), i, n, condition)
     {
-        if (str_eq(json_str_at(condition, "type"), type) &&
-            str_eq(json_str_at(condition, "status"), status))
+        bool is_told =
+            NEWS[of].only == NULL || str_eq(json_str_at(condition, "reason"), NEWS[of].only);
+        if (is_told && str_eq(json_str_at(condition, "type"), NEWS[of].type) &&
+            str_eq(json_str_at(condition, "status"), NEWS[of].status))
             return condition;
     }
     return NULL;
@@ -41,8 +45,7 @@ static unsigned news_of(const struct obj *set, const struct obj *old)
 {
     unsigned news = 0;
     for (size_t i = 0; i < ARRAY_LEN(NEWS); i++) {
-        yyjson_val *now = condition_as(set, NEWS[i].type, NEWS[i].status);
-        yyjson_val *before = condition_as(old, NEWS[i].type, NEWS[i].status);
+        yyjson_val *now = news_in(set, i), *before = news_in(old, i);
         if (now != NULL && (before == NULL ||
                             !str_eq(json_str_at(now, "message"), json_str_at(before, "message"))))
             news |= 1U << i;
@@ -111,8 +114,7 @@ static void tell(struct set_look *look)
     unsigned news = look->state->news;
     look->state->news = 0;
     for (size_t i = 0; i < ARRAY_LEN(NEWS); i++) {
-        yyjson_val *condition =
-            news & 1U << i ? condition_as(look->set, NEWS[i].type, NEWS[i].status) : NULL;
+        yyjson_val *condition = news & 1U << i ? news_in(look->set, i) : NULL;
         if (condition == NULL)
             continue;
         const char *reason = NEWS[i].reason ? NEWS[i].reason : json_str_at(condition, "reason");

@@ -215,5 +215,5 @@ void look_settle_restart(struct set_look *look)
         draft_clear(look, "RestartingJobSet", "JobSetSuspended", "the JobSet is suspended");
     else if (look_all_ready(look) &&
              (look->state->group == NULL || group_is_ready(look->state->group)))
-        draft_clear(look, "RestartingJobSet", "JobsReady", "all jobs are ready");
+        draft_clear(look, "RestartingJobSet", SET_ALL_READY, "all jobs are ready");
 }

@@ -285,6 +285,9 @@ static void test_14_j_no_restart_left(void **state)
     group_is(sim, "1/2 0/1/1 RestartingJobSet(InPlaceRestart)");
     announce(sim, "0.0", 3);
     group_is(sim, "1/2 0/1/1 Failed(ReachedMaxRestarts)");
+    stage_run(sim, 10 * SECOND);
+    assert_string_equal(kit_condition(sim, "RestartingJobSet", "reason"), "JobSetFailed");
+    assert_int_equal(kit_events(sim, "Restarted"), 0); /* it has not come up again */
     sim_free(sim);
 }
 
@@ -436,6 +439,7 @@ static void test_h_suspend_while_it_restarts(void **state)
     stage_run(sim, SECOND);
     announce_all(sim, 2);
     group_is(sim, "1/1 0/1/1 Suspended(SuspendedJobs)"); /* nothing is let in */
+    assert_int_equal(kit_events(sim, "Restarted"), 0);
     confirm_deletions(sim);
     kit_patch_set(sim, "{'spec':{'suspend':false}}");
     stage_run(sim, 10 * SECOND);
