@@ -12,6 +12,7 @@
  *   jobset_state.c    what is derived from Jobs and, for restarts in place, from pods;
  *   jobset_jobs.c     creates, removes, resizes, suspends and resumes Jobs;
  *   jobset_policy.c   what follows from Jobs that ended: failure, success, order of start;
+ *   jobset_cause.c    which member asks for a restart, and why;
  *   jobset_restart.c  the group that restarts in place, and restarts that somebody asks for;
  *   jobset_status.c   the JobSet's status: one write has all that a look changes;
  *   jobset.c          puts them together. */
@@ -22,7 +23,7 @@
 #define JOBSET_JOB_INDEX JOBSET_DOMAIN "job-index"
 #define JOBSET_MANAGER JOBSET_DOMAIN "jobset-controller"
 #define SET_ALL_READY "JobsReady" /* reason for which a restart is over */
-#define JOBSET_BATCH 500 /* writes of one sort in one look */
+#define JOBSET_BATCH 500          /* writes of one sort in one look */
 
 /* Each Job is of one class, and on the list of that class. */
 enum set_class {
@@ -81,8 +82,10 @@ struct set_state { /* there is one as long as the JobSet is known */
     TAILQ_HEAD(, set_job) lists[SET_CLASSES];
     struct group *group; /* NULL: does not restart in place */
     LIST_HEAD(, set_member) members;
-    char *malformed; /* name of a pod whose announcement makes no sense; or NULL */
-    unsigned news;   /* bits of what the conditions have come to say */
+    int64_t told_epoch; /* the last that was announced with a cause */
+    char *told_by;      /* UID of the pod that did so first; or NULL */
+    char *malformed;    /* name of a pod whose announcement makes no sense; or NULL */
+    unsigned news;      /* bits of what the conditions have come to say */
 };
 
 struct sets {            /* the controller's state */
@@ -144,6 +147,12 @@ bool look_all_ready(const struct set_look *look);
 /* Restarts that count, and how many may. */
 int64_t look_restarts_used(const struct set_look *look);
 int64_t look_restarts_max(const struct set_look *look);
+
+/* ---- jobset_cause.c ---- */
+/* The pod that asks for the restart; NULL: none that is there. */
+const struct obj *look_culprit(const struct set_look *look);
+/* ": container c ended with exit code 3", as far as anybody knows. */
+void look_cause(const struct set_look *look, const struct obj *pod, struct str *out);
 
 /* ---- jobset_restart.c ---- */
 /* Whoever runs is in an epoch that is over; not charged. Nothing where nothing restarts in place.

@@ -89,13 +89,6 @@ void look_answer_request(struct set_look *look)
 
 /* ---- the group ---- */
 
-static const char *name_of(const struct set_look *look, const char *pod_uid)
-{
-    const struct obj *pod =
-        pod_uid != NULL ? cache_by_uid(control_world(look->control)->cache, pod_uid) : NULL;
-    return pod != NULL ? pod->meta.name : "a pod";
-}
-
 static bool is_resizing(const struct set_look *look)
 {
     for (size_t i = 0; i < look->state->roles.len; i++) {
@@ -117,10 +110,13 @@ static bool is_pausing(const struct set_look *look)
 
 static void tell_charged(struct set_look *look, int64_t epoch)
 {
-    scoped_free char *message =
-        mem_printf("restart %" PRId64 " of %" PRId64 " in place: pod %s asks for epoch %" PRId64,
-                   look_restarts_used(look) + 1, look_restarts_max(look),
-                   name_of(look, group_culprit(look->state->group)), epoch + 1);
+    const struct obj *pod = look_culprit(look);
+    scoped_str cause = {0};
+    look_cause(look, pod, &cause);
+    scoped_free char *message = mem_printf(
+        "restart %" PRId64 " of %" PRId64 " in place: pod %s asks for epoch %" PRId64 "%s",
+        look_restarts_used(look) + 1, look_restarts_max(look), pod != NULL ? pod->meta.name : "?",
+        epoch + 1, str_text(&cause));
     draft_condition(look,
                     &(struct set_condition){"RestartingJobSet", "True", "InPlaceRestart", message});
 }
@@ -146,9 +142,13 @@ static void restart(struct set_look *look, const struct group_plan *plan)
 
 static void fail(struct set_look *look)
 {
-    scoped_free char *message = mem_printf(
-        "pod %s needs a restart of the group, and all %" PRId64 " that maxRestarts allows are used",
-        name_of(look, group_culprit(look->state->group)), look_restarts_max(look));
+    const struct obj *pod = look_culprit(look);
+    scoped_str cause = {0};
+    look_cause(look, pod, &cause);
+    scoped_free char *message =
+        mem_printf("pod %s needs a restart of the group, and all %" PRId64
+                   " that maxRestarts allows are used%s",
+                   pod != NULL ? pod->meta.name : "?", look_restarts_max(look), str_text(&cause));
     draft_end(look, false, "ReachedMaxRestarts", message);
 }
 

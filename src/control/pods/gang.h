@@ -25,5 +25,7 @@ bool gang_defers(struct rpod *pod);
 void gang_reconcile(struct runner *runner, const char *key);
 /* The hosts file of a JobSet. False: it wants none. */
 bool hosts_make(const struct obj *jobset, const char *address, struct str *out);
+/* Of a member that fell: "container c ended with exit code 3"; nothing when nobody knows. */
+void cause_add(const struct rpod *pod, struct str *out);
 /* MUSTER_EPOCH and MUSTER_HOSTS_FILE. */
 void gang_env(const struct rpod *pod, struct arena *arena, struct launch *launch);

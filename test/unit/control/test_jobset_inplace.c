@@ -41,6 +41,20 @@ static struct sim *open_group(int max_restarts)
     return open_group_with(2, failure, "");
 }
 
+static struct sim *open_group_of_agents(void)
+{
+    struct sim *sim = kit_open(ALL);
+    kit_create(
+        sim, "s",
+        "'failurePolicy':{'restartStrategy':'InPlaceRestart','maxRestarts':3},'replicatedJobs':[{"
+        "'name':'w','template':{'spec':{'completions':2,'parallelism':2,'backoffLimit':2147483647,"
+        "'podReplacementPolicy':'Failed','template':{'spec':{'nodeName':'n','restartPolicy':"
+        "'OnFailure','initContainers':[{'name':'i','image':'i','restartPolicy':'Always'}],"
+        "'containers':[{'name':'c','image':'i','command':['muster-agent','--','x']}]}}}}}]");
+    stage_run(sim, 5 * SECOND);
+    return sim;
+}
+
 #define group_is(sim, text) expect_group(sim, text, __LINE__)
 static void expect_group(struct sim *sim, const char *text, int line)
 {
@@ -289,6 +303,79 @@ static void test_14_j_no_restart_left(void **state)
     assert_string_equal(kit_condition(sim, "RestartingJobSet", "reason"), "JobSetFailed");
     assert_int_equal(kit_events(sim, "Restarted"), 0); /* it has not come up again */
     sim_free(sim);
+}
+
+/* The member that died first, and how; not one of those that ended because of it. */
+static void test_j_the_cause_of_a_restart(void **state)
+{
+    (void)state;
+    static const char *const OTHERS[] = {"0.0", "0.1", "1.1"};
+    struct sim *sim = open_group(1);
+    announce_all(sim, 1);
+    scoped_free char *name = mem_strdup(pod_of(sim, "1.0")->meta.name);
+    for (int epoch = 2; epoch <= 3; epoch++) {
+        scoped_free char *first =
+            mem_printf("{'metadata':{'annotations':{'" EPOCH_NOTE "':'%d','" EPOCH_CAUSE_NOTE
+                       "':'%d container c ended with exit code %d'}}}",
+                       epoch, epoch, epoch);
+        scoped_free char *plain =
+            mem_printf("{'metadata':{'annotations':{'" EPOCH_NOTE "':'%d'}}}", epoch);
+        for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) /* all in one turn */
+            sim_submit(sim, stage_write(WRITE_PATCH, &KIND_POD, "default",
+                                        pod_of(sim, OTHERS[i])->meta.name, plain));
+        sim_submit(sim, stage_write(WRITE_PATCH, &KIND_POD, "default", name, first));
+        stage_run(sim, SECOND);
+    }
+    group_is(sim, "1/2 0/1/1 Failed(ReachedMaxRestarts)");
+    scoped_free char *restarted = mem_printf(
+        "restart 1 of 1 in place: pod %s asks for epoch 2: container c ended with exit code 2",
+        name);
+    assert_true(kit_has_event(sim, "Restarting", restarted));
+    scoped_free char *failed =
+        mem_printf("pod %s needs a restart of the group, and all 1 that maxRestarts allows are "
+                   "used: container c ended with exit code 3",
+                   name);
+    assert_true(kit_has_event(sim, "ReachedMaxRestarts", failed));
+    assert_string_equal(kit_condition(sim, "Failed", "message"), failed);
+    sim_free(sim);
+}
+
+/* Of pods with agents of their own the status tells; what was killed along with another does not.
+ */
+static void test_j_the_cause_as_a_status_has_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *at, *reason;
+        int code, init_code;
+        bool is_old;
+        const char *cause;
+    } ROWS[] = {
+        {"lastState", "Error", 3, 137, false, ": container c ended with exit code 3"},
+        {"lastState", "Error", 137, 1, false, ": container i ended with exit code 1"},
+        {"state", "OOMKilled", 137, 137, false,
+         ": container c ended with exit code 137, OOMKilled"},
+        {"lastState", "Completed", 0, 0, false, ""},
+        {"lastState", "Error", 3, 1, true, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        struct sim *sim = open_group_of_agents();
+        announce_all(sim, 1);
+        scoped_str at = {0};
+        rfc3339_format(ROWS[i].is_old ? STAGE_START - MINUTE : sim_now(sim), &at);
+        scoped_free char *status = mem_printf(
+            "'containerStatuses':[{'name':'c','%s':{'terminated':{'exitCode':%d,'reason':'%s',"
+            "'finishedAt':'%s'}}}],'initContainerStatuses':[{'name':'i','lastState':{'terminated':{"
+            "'exitCode':%d,'reason':'Error','finishedAt':'%s'}}}]",
+            ROWS[i].at, ROWS[i].code, ROWS[i].reason, str_text(&at), ROWS[i].init_code,
+            str_text(&at));
+        set_status(sim, "0.1", status);
+        announce(sim, "0.1", 2);
+        scoped_free char *want = mem_printf("restart 1 of 3 in place: pod %s asks for epoch 2%s",
+                                            pod_of(sim, "0.1")->meta.name, ROWS[i].cause);
+        assert_string_equal(kit_condition(sim, "RestartingJobSet", "message"), want);
+        sim_free(sim);
+    }
 }
 
 static void test_16_17_j_restarts_that_do_not_count(void **state)
@@ -618,6 +705,8 @@ int main(void)
         cmocka_unit_test(test_05_08_upstreams_names),
         cmocka_unit_test(test_13_19_restarts_of_containers_are_not_charged),
         cmocka_unit_test(test_14_j_no_restart_left),
+        cmocka_unit_test(test_j_the_cause_of_a_restart),
+        cmocka_unit_test(test_j_the_cause_as_a_status_has_it),
         cmocka_unit_test(test_16_17_j_restarts_that_do_not_count),
         cmocka_unit_test(test_j_a_job_made_anew_is_charged_once),
         cmocka_unit_test(test_22_pods_of_others),

@@ -405,6 +405,17 @@ static void test_l_malformed_notes(void **state)
     }
 }
 
+static void test_cause_is_of_its_epoch(void **state)
+{
+    (void)state;
+    assert_string_equal(epoch_cause("2 container c ended", 2), "container c ended");
+    assert_null(epoch_cause("2 container c ended", 3));
+    assert_null(epoch_cause("20 container c ended", 2));
+    assert_null(epoch_cause("container c ended", 2));
+    assert_null(epoch_cause("", 2));
+    assert_null(epoch_cause(NULL, 2));
+}
+
 /* ---- places ---- */
 
 static void put_at(struct stage *stage, const char *uid, struct group_place at, time_ms created,
@@ -649,6 +660,7 @@ int main(void)
         cmocka_unit_test(test_l_impossible_epochs_hurt_their_sender),
         cmocka_unit_test(test_l_the_liar_dies),
         cmocka_unit_test(test_l_malformed_notes),
+        cmocka_unit_test(test_cause_is_of_its_epoch),
         cmocka_unit_test(test_strangers_at_every_bound),
         cmocka_unit_test(test_twins_of_one_second),
         cmocka_unit_test(test_a_pod_is_moved),
