@@ -159,7 +159,7 @@ void look_cause(const struct set_look *look, const struct obj *pod, struct str *
  */
 void look_deprecate(struct set_look *look);
 void look_group(struct set_look *look);
-void look_note_request(struct set_look *look);   /* the restart that somebody asked for is done */
+void look_note_request(struct set_look *look);   /* what somebody asked for is done, or pointless */
 void look_answer_request(struct set_look *look); /* where nothing restarts in place */
 void look_settle_restart(struct set_look *look);
 

@@ -58,11 +58,19 @@ static bool look_wants_restart(const struct set_look *look)
     return wanted != NULL && !str_eq(wanted, json_str_at(last, "message"));
 }
 
+/* Where nobody runs, and will not soon, nothing was restarted. */
+static const char *answer_to_request(const struct set_look *look)
+{
+    if (set_is_finished(look->set))
+        return "JobSetFinished";
+    return look->is_suspended ? "JobSetSuspended" : "Restarted";
+}
+
 void look_note_request(struct set_look *look)
 {
     if (look_wants_restart(look))
-        draft_condition(look,
-                        &(struct set_condition){REQUESTED, "True", "Restarted", request_of(look)});
+        draft_condition(look, &(struct set_condition){REQUESTED, "True", answer_to_request(look),
+                                                      request_of(look)});
 }
 
 static void tell_request(struct set_look *look, const char *how)

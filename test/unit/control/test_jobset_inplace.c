@@ -675,6 +675,26 @@ static void test_restart_on_demand(void **state)
     sim_free(sim);
 }
 
+/* Nobody runs, so nothing was restarted; and nothing is later. */
+static void test_restart_of_what_does_not_run(void **state)
+{
+    (void)state;
+    struct sim *sim = open_group(0);
+    announce_all(sim, 1);
+    kit_patch_set(sim, "{'spec':{'suspend':true}}");
+    kit_patch_set(sim, REQUEST("asleep"));
+    group_is(sim, "1/1 0/0/0 Suspended(SuspendedJobs) RestartRequested(JobSetSuspended)");
+    confirm_deletions(sim);
+    kit_patch_set(sim, "{'spec':{'suspend':false}}");
+    stage_run(sim, 10 * SECOND);
+    announce_all(sim, 2);
+    group_is(sim, "1/2 0/0/0 RestartRequested(JobSetSuspended)");
+    announce(sim, "0.0", 3);
+    kit_patch_set(sim, REQUEST("over"));
+    group_is(sim, "1/2 0/0/0 RestartRequested(JobSetFinished) Failed(ReachedMaxRestarts)");
+    sim_free(sim);
+}
+
 /* Of the reports of N members a constant number makes the controller look at the JobSet. */
 static void test_n_looks_do_not_grow_with_members(void **state)
 {
@@ -722,6 +742,7 @@ int main(void)
         cmocka_unit_test(test_l_the_server_refuses_what_is_beyond),
         cmocka_unit_test(test_l_the_liar_dies),
         cmocka_unit_test(test_restart_on_demand),
+        cmocka_unit_test(test_restart_of_what_does_not_run),
         cmocka_unit_test(test_n_looks_do_not_grow_with_members),
     };
     return cmocka_run_group_tests_name("jobset in place", tests, NULL, NULL);
