@@ -7,6 +7,7 @@
 #include "control/controllers.h"
 #include "control/jobset_internal.h"
 #include "model/cell.h"
+#include <inttypes.h>
 
 /* ---- from changes to keys ---- */
 
@@ -53,6 +54,22 @@ static unsigned news_of(const struct obj *set, const struct obj *old)
     return news;
 }
 
+static bool is_managed_by_another(yyjson_val *spec)
+{
+    const char *manager = json_str_at(spec, "managedBy");
+    return manager != NULL && strcmp(manager, JOBSET_MANAGER) != 0;
+}
+
+static void count_end(struct sets *sets, const struct obj *set, const struct obj *old)
+{
+    if (!set_is_finished(set) || set_is_finished(old) ||
+        is_managed_by_another(yyjson_obj_get(set->root, "spec")))
+        return;
+    bool is_good = set_condition(set, "Completed") != NULL;
+    sets->counts.completed += is_good;
+    sets->counts.failed += !is_good;
+}
+
 static void map_set(struct control *control, const struct change *change)
 {
     struct sets *sets = control_state(control);
@@ -62,8 +79,10 @@ static void map_set(struct control *control, const struct change *change)
         return;
     }
     struct set_state *state = sets_put(sets, control_world(control)->cache, set);
-    if (change->old != NULL)
+    if (change->old != NULL) {
         state->news |= news_of(set, change->old);
+        count_end(sets, set, change->old);
+    }
     control_add(control, set->meta.uid);
 }
 
@@ -188,12 +207,6 @@ static void work(struct set_look *look)
     look_group(look);
 }
 
-static bool is_managed_by_another(yyjson_val *spec)
-{
-    const char *manager = json_str_at(spec, "managedBy");
-    return manager != NULL && strcmp(manager, JOBSET_MANAGER) != 0;
-}
-
 static void look_at(struct set_look *look)
 {
     tell(look);
@@ -242,10 +255,23 @@ static void set_end(struct control *control)
     control_set_state(control, NULL);
 }
 
+/* Upstream's names, without its label: it has the name of each JobSet that there ever was. */
+static void set_metrics(struct control *control, struct str *out)
+{
+    const struct sets *sets = control_state(control);
+    str_addf(out,
+             "# HELP jobset_completed_total JobSets that have completed.\n"
+             "# TYPE jobset_completed_total counter\njobset_completed_total %" PRIu64 "\n"
+             "# HELP jobset_failed_total JobSets that have failed.\n"
+             "# TYPE jobset_failed_total counter\njobset_failed_total %" PRIu64 "\n",
+             sets->counts.completed, sets->counts.failed);
+}
+
 const struct controller CONTROLLER_JOBSET = {
     .name = "jobset-controller",
     .map = set_map,
     .reconcile = set_reconcile,
     .begin = set_begin,
     .end = set_end,
+    .metrics = set_metrics,
 };

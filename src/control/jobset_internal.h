@@ -94,6 +94,7 @@ struct sets {            /* the controller's state */
     struct map *members; /* UID of the pod to struct set_member */
     struct sets_counts {
         uint64_t reports; /* pods that told something new to a group */
+        uint64_t completed, failed;
     } counts;
 };
 
