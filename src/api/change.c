@@ -4,6 +4,7 @@
 #include "api/call.h"
 #include "base/mem.h"
 #include "core/recover/epoch.h"
+#include "model/cell.h"
 #include "model/manifest.h"
 #include "model/options.h"
 #include "model/protobuf.h"
@@ -502,6 +503,23 @@ static bool settle_namespace(const struct call *call, struct write *write, struc
     return true;
 }
 
+/* Of one that has ended nothing is left that could restart. Judged by the newest version. */
+static void admit_restart(void *arg, const struct obj *old, const struct obj *new_,
+                          struct status *status)
+{
+    static const char *const ENDS[] = {"Completed", "Failed"};
+    auth_admit(arg, old, new_, status);
+    yyjson_val *conditions = old != NULL ? json_at(old->root, "status.conditions") : NULL;
+    for (size_t i = 0; i < ARRAY_LEN(ENDS) && status_ok(status); i++) {
+        if (!cell_condition_is(conditions, ENDS[i], "True"))
+            continue;
+        scoped_free char *why = mem_printf("it has ended (%s), so there is nothing to restart; "
+                                           "delete it and create it anew",
+                                           ENDS[i]);
+        status_conflict(status, old->kind, old->meta.name, why);
+    }
+}
+
 void change_answer(struct call *call)
 {
     if (call->verb == VERB_DELETE_MANY) {
@@ -515,7 +533,7 @@ void change_answer(struct call *call)
         call_refuse(call, &status);
         return;
     }
-    write->admit = auth_admit;
+    write->admit = strcmp(call->sub, "restart") == 0 ? admit_restart : auth_admit;
     write->admit_arg = &call->who;
     write->done = on_written;
     write->arg = call;

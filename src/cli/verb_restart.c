@@ -20,7 +20,11 @@ static int ask(struct cli *cli, const struct item *item)
     if (exit_code != CLI_OK)
         return exit_code;
     target_label(item->kind, &label);
-    fprintf(cli->out, "%s/%s restarts\n", str_text(&label), item->name);
+    bool is_suspended = yyjson_get_bool(json_at(yyjson_doc_get_root(answer), "spec.suspend"));
+    fprintf(cli->out,
+            is_suspended ? "%s/%s is suspended: it starts anew when it is resumed\n"
+                         : "%s/%s restarts\n",
+            str_text(&label), item->name);
     return CLI_OK;
 }
 

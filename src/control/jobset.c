@@ -7,34 +7,60 @@
 #include "control/controllers.h"
 #include "control/jobset_internal.h"
 #include "model/cell.h"
+#include <inttypes.h>
 
 /* ---- from changes to keys ---- */
 
 /* Conditions that people are told of. */
 static const struct {
-    const char *type, *status, *event, *reason; /* reason NULL: that of the condition */
+    const char *type, *status, *event;
+    const char *reason; /* of the event; NULL: that of the condition */
+    const char *only;   /* the condition's, for it to be told; NULL: any */
 } NEWS[] = {
-    {"Completed", "True", "Normal", NULL},
-    {"Failed", "True", "Warning", NULL},
-    {"Suspended", "True", "Normal", NULL},
-    {"Suspended", "False", "Normal", NULL},
-    {"RestartingJobSet", "True", "Warning", "Restarting"},
-    {"RestartingJobSet", "False", "Normal", "Restarted"},
-    {"StartupPolicyInProgress", "True", "Normal", NULL},
-    {"StartupPolicyCompleted", "True", "Normal", NULL},
+    {"Completed", "True", "Normal", NULL, NULL},
+    {"Failed", "True", "Warning", NULL, NULL},
+    {"Suspended", "True", "Normal", NULL, NULL},
+    {"Suspended", "False", "Normal", NULL, NULL},
+    {"RestartingJobSet", "True", "Warning", "Restarting", NULL},
+    {"RestartingJobSet", "False", "Normal", "Restarted", SET_ALL_READY},
+    {"StartupPolicyInProgress", "True", "Normal", NULL, NULL},
+    {"StartupPolicyCompleted", "True", "Normal", NULL, NULL},
 };
+
+static yyjson_val *news_in(const struct obj *set, size_t of)
+{
+    yyjson_val *condition = cell_condition_as(set->root, NEWS[of].type, NEWS[of].status);
+    bool is_told =
+        NEWS[of].only == NULL || str_eq(json_str_at(condition, "reason"), NEWS[of].only);
+    return is_told ? condition : NULL;
+}
 
 static unsigned news_of(const struct obj *set, const struct obj *old)
 {
     unsigned news = 0;
     for (size_t i = 0; i < ARRAY_LEN(NEWS); i++) {
-        yyjson_val *now = cell_condition_as(set->root, NEWS[i].type, NEWS[i].status);
-        yyjson_val *before = cell_condition_as(old->root, NEWS[i].type, NEWS[i].status);
+        yyjson_val *now = news_in(set, i), *before = news_in(old, i);
         if (now != NULL && (before == NULL ||
                             !str_eq(json_str_at(now, "message"), json_str_at(before, "message"))))
             news |= 1U << i;
     }
     return news;
+}
+
+static bool is_managed_by_another(yyjson_val *spec)
+{
+    const char *manager = json_str_at(spec, "managedBy");
+    return manager != NULL && strcmp(manager, JOBSET_MANAGER) != 0;
+}
+
+static void count_end(struct sets *sets, const struct obj *set, const struct obj *old)
+{
+    if (!set_is_finished(set) || set_is_finished(old) ||
+        is_managed_by_another(yyjson_obj_get(set->root, "spec")))
+        return;
+    bool is_good = set_condition(set, "Completed") != NULL;
+    sets->counts.completed += is_good;
+    sets->counts.failed += !is_good;
 }
 
 static void map_set(struct control *control, const struct change *change)
@@ -46,8 +72,10 @@ static void map_set(struct control *control, const struct change *change)
         return;
     }
     struct set_state *state = sets_put(sets, control_world(control)->cache, set);
-    if (change->old != NULL)
+    if (change->old != NULL) {
         state->news |= news_of(set, change->old);
+        count_end(sets, set, change->old);
+    }
     control_add(control, set->meta.uid);
 }
 
@@ -98,9 +126,7 @@ static void tell(struct set_look *look)
     unsigned news = look->state->news;
     look->state->news = 0;
     for (size_t i = 0; i < ARRAY_LEN(NEWS); i++) {
-        yyjson_val *condition =
-            news & 1U << i ? cell_condition_as(look->set->root, NEWS[i].type, NEWS[i].status)
-                           : NULL;
+        yyjson_val *condition = news & 1U << i ? news_in(look->set, i) : NULL;
         if (condition == NULL)
             continue;
         const char *reason = NEWS[i].reason ? NEWS[i].reason : json_str_at(condition, "reason");
@@ -150,7 +176,7 @@ static void put_suspension(struct set_look *look)
  * still good, for then they would ask for a restart. */
 static bool has_barrier_down(const struct set_look *look)
 {
-    struct set_epochs epochs = set_epochs(look->status);
+    struct jobset_epochs epochs = jobset_epochs(look->status);
     if (look->state->group == NULL || epochs.synced <= epochs.deprecated)
         return true;
     struct group_counts counts = group_counts(look->state->group);
@@ -172,12 +198,6 @@ static void work(struct set_look *look)
     look_start_order(look);
     look_answer_request(look);
     look_group(look);
-}
-
-static bool is_managed_by_another(yyjson_val *spec)
-{
-    const char *manager = json_str_at(spec, "managedBy");
-    return manager != NULL && strcmp(manager, JOBSET_MANAGER) != 0;
 }
 
 static void look_at(struct set_look *look)
@@ -228,10 +248,23 @@ static void set_end(struct control *control)
     control_set_state(control, NULL);
 }
 
+/* Upstream's names, without its label: it has the name of each JobSet that there ever was. */
+static void set_metrics(struct control *control, struct str *out)
+{
+    const struct sets *sets = control_state(control);
+    str_addf(out,
+             "# HELP jobset_completed_total JobSets that have completed.\n"
+             "# TYPE jobset_completed_total counter\njobset_completed_total %" PRIu64 "\n"
+             "# HELP jobset_failed_total JobSets that have failed.\n"
+             "# TYPE jobset_failed_total counter\njobset_failed_total %" PRIu64 "\n",
+             sets->counts.completed, sets->counts.failed);
+}
+
 const struct controller CONTROLLER_JOBSET = {
     .name = "jobset-controller",
     .map = set_map,
     .reconcile = set_reconcile,
     .begin = set_begin,
     .end = set_end,
+    .metrics = set_metrics,
 };

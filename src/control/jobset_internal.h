@@ -5,12 +5,14 @@
 #include "control/manager.h"
 #include "core/job/indexes.h"
 #include "core/recover/group.h"
+#include "model/jobset.h"
 #include <bsd/sys/queue.h>
 
 /* The JobSet controller in parts:
  *   jobset_state.c    what is derived from Jobs and, for restarts in place, from pods;
  *   jobset_jobs.c     creates, removes, resizes, suspends and resumes Jobs;
  *   jobset_policy.c   what follows from Jobs that ended: failure, success, order of start;
+ *   jobset_cause.c    which member asks for a restart, and why;
  *   jobset_restart.c  the group that restarts in place, and restarts that somebody asks for;
  *   jobset_status.c   the JobSet's status: one write has all that a look changes;
  *   jobset.c          puts them together. */
@@ -20,7 +22,8 @@
 #define JOBSET_REPLICATED_JOB JOBSET_DOMAIN "replicatedjob-name"
 #define JOBSET_JOB_INDEX JOBSET_DOMAIN "job-index"
 #define JOBSET_MANAGER JOBSET_DOMAIN "jobset-controller"
-#define JOBSET_BATCH 500 /* writes of one sort in one look */
+#define SET_ALL_READY "JobsReady" /* reason for which a restart is over */
+#define JOBSET_BATCH 500          /* writes of one sort in one look */
 
 /* Each Job is of one class, and on the list of that class. */
 enum set_class {
@@ -79,8 +82,10 @@ struct set_state { /* there is one as long as the JobSet is known */
     TAILQ_HEAD(, set_job) lists[SET_CLASSES];
     struct group *group; /* NULL: does not restart in place */
     LIST_HEAD(, set_member) members;
-    char *malformed; /* name of a pod whose announcement makes no sense; or NULL */
-    unsigned news;   /* bits of what the conditions have come to say */
+    int64_t told_epoch; /* the last that was announced with a cause */
+    char *told_by;      /* UID of the pod that did so first; or NULL */
+    char *malformed;    /* name of a pod whose announcement makes no sense; or NULL */
+    unsigned news;      /* bits of what the conditions have come to say */
 };
 
 struct sets {            /* the controller's state */
@@ -89,6 +94,7 @@ struct sets {            /* the controller's state */
     struct map *members; /* UID of the pod to struct set_member */
     struct sets_counts {
         uint64_t reports; /* pods that told something new to a group */
+        uint64_t completed, failed;
     } counts;
 };
 
@@ -143,16 +149,18 @@ bool look_all_ready(const struct set_look *look);
 int64_t look_restarts_used(const struct set_look *look);
 int64_t look_restarts_max(const struct set_look *look);
 
+/* ---- jobset_cause.c ---- */
+/* The pod that asks for the restart; NULL: none that is there. */
+const struct obj *look_culprit(const struct set_look *look);
+/* ": container c ended with exit code 3", as far as anybody knows. */
+void look_cause(const struct set_look *look, const struct obj *pod, struct str *out);
+
 /* ---- jobset_restart.c ---- */
-struct set_epochs {
-    int64_t deprecated, synced;
-};
-struct set_epochs set_epochs(yyjson_val *status);
 /* Whoever runs is in an epoch that is over; not charged. Nothing where nothing restarts in place.
  */
 void look_deprecate(struct set_look *look);
 void look_group(struct set_look *look);
-void look_note_request(struct set_look *look);   /* the restart that somebody asked for is done */
+void look_note_request(struct set_look *look);   /* what somebody asked for is done, or pointless */
 void look_answer_request(struct set_look *look); /* where nothing restarts in place */
 void look_settle_restart(struct set_look *look);
 

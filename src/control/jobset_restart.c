@@ -16,18 +16,6 @@
 
 /* ---- epochs ---- */
 
-/* Both sets of names are written; where a server knows only one of them, that one counts. */
-struct set_epochs set_epochs(yyjson_val *status)
-{
-    struct set_epochs epochs = {json_int_at(status, "deprecatedEpoch", 0),
-                                json_int_at(status, "syncedEpoch", 0)};
-    int64_t previous = json_int_at(status, "previousInPlaceRestartAttempt", -1) + 1;
-    int64_t current = json_int_at(status, "currentInPlaceRestartAttempt", -1) + 1;
-    epochs.deprecated = previous > epochs.deprecated ? previous : epochs.deprecated;
-    epochs.synced = current > epochs.synced ? current : epochs.synced;
-    return epochs;
-}
-
 static void draft_deprecated(struct set_look *look, int64_t epoch)
 {
     draft_count(look, "deprecatedEpoch", epoch);
@@ -42,14 +30,14 @@ static void draft_synced(struct set_look *look, int64_t epoch)
 
 static bool is_running(const struct set_look *look)
 {
-    struct set_epochs epochs = set_epochs(look->status);
+    struct jobset_epochs epochs = jobset_epochs(look->status);
     return epochs.synced > epochs.deprecated;
 }
 
 void look_deprecate(struct set_look *look)
 {
     if (look->state->group != NULL && is_running(look))
-        draft_deprecated(look, set_epochs(look->status).synced);
+        draft_deprecated(look, jobset_epochs(look->status).synced);
 }
 
 /* ---- restarts on demand ---- */
@@ -70,11 +58,19 @@ static bool look_wants_restart(const struct set_look *look)
     return wanted != NULL && !str_eq(wanted, json_str_at(last, "message"));
 }
 
+/* Where nobody runs, and will not soon, nothing was restarted. */
+static const char *answer_to_request(const struct set_look *look)
+{
+    if (set_is_finished(look->set))
+        return "JobSetFinished";
+    return look->is_suspended ? "JobSetSuspended" : "Restarted";
+}
+
 void look_note_request(struct set_look *look)
 {
     if (look_wants_restart(look))
-        draft_condition(look,
-                        &(struct set_condition){REQUESTED, "True", "Restarted", request_of(look)});
+        draft_condition(look, &(struct set_condition){REQUESTED, "True", answer_to_request(look),
+                                                      request_of(look)});
 }
 
 static void tell_request(struct set_look *look, const char *how)
@@ -101,13 +97,6 @@ void look_answer_request(struct set_look *look)
 
 /* ---- the group ---- */
 
-static const char *name_of(const struct set_look *look, const char *pod_uid)
-{
-    const struct obj *pod =
-        pod_uid != NULL ? cache_by_uid(control_world(look->control)->cache, pod_uid) : NULL;
-    return pod != NULL ? pod->meta.name : "a pod";
-}
-
 static bool is_resizing(const struct set_look *look)
 {
     for (size_t i = 0; i < look->state->roles.len; i++) {
@@ -129,10 +118,13 @@ static bool is_pausing(const struct set_look *look)
 
 static void tell_charged(struct set_look *look, int64_t epoch)
 {
-    scoped_free char *message =
-        mem_printf("restart %" PRId64 " of %" PRId64 " in place: pod %s asks for epoch %" PRId64,
-                   look_restarts_used(look) + 1, look_restarts_max(look),
-                   name_of(look, group_culprit(look->state->group)), epoch + 1);
+    const struct obj *pod = look_culprit(look);
+    scoped_str cause = {0};
+    look_cause(look, pod, &cause);
+    scoped_free char *message = mem_printf(
+        "restart %" PRId64 " of %" PRId64 " in place: pod %s asks for epoch %" PRId64 "%s",
+        look_restarts_used(look) + 1, look_restarts_max(look), pod != NULL ? pod->meta.name : "?",
+        epoch + 1, str_text(&cause));
     draft_condition(look,
                     &(struct set_condition){"RestartingJobSet", "True", "InPlaceRestart", message});
 }
@@ -158,9 +150,13 @@ static void restart(struct set_look *look, const struct group_plan *plan)
 
 static void fail(struct set_look *look)
 {
-    scoped_free char *message = mem_printf(
-        "pod %s needs a restart of the group, and all %" PRId64 " that maxRestarts allows are used",
-        name_of(look, group_culprit(look->state->group)), look_restarts_max(look));
+    const struct obj *pod = look_culprit(look);
+    scoped_str cause = {0};
+    look_cause(look, pod, &cause);
+    scoped_free char *message =
+        mem_printf("pod %s needs a restart of the group, and all %" PRId64
+                   " that maxRestarts allows are used%s",
+                   pod != NULL ? pod->meta.name : "?", look_restarts_max(look), str_text(&cause));
     draft_end(look, false, "ReachedMaxRestarts", message);
 }
 
@@ -227,5 +223,5 @@ void look_settle_restart(struct set_look *look)
         draft_clear(look, "RestartingJobSet", "JobSetSuspended", "the JobSet is suspended");
     else if (look_all_ready(look) &&
              (look->state->group == NULL || group_is_ready(look->state->group)))
-        draft_clear(look, "RestartingJobSet", "JobsReady", "all jobs are ready");
+        draft_clear(look, "RestartingJobSet", SET_ALL_READY, "all jobs are ready");
 }

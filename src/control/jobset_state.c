@@ -9,7 +9,6 @@
 #include "control/jobset_internal.h"
 #include "core/recover/epoch.h"
 #include "model/cell.h"
-#include "model/jobset.h"
 #include <stdlib.h>
 
 struct sets *sets_new(void)
@@ -315,6 +314,16 @@ static struct set_member *need_member(struct sets *sets, const struct obj *pod)
     return member;
 }
 
+/* Who dies first tells why; those that end because of it do not. */
+static void note_cause(struct set_state *state, const struct obj *pod, int64_t epoch)
+{
+    if (epoch <= state->told_epoch || epoch_cause(note(pod, EPOCH_CAUSE_NOTE), epoch) == NULL)
+        return;
+    state->told_epoch = epoch;
+    mem_free(state->told_by);
+    state->told_by = mem_strdup(pod->meta.uid);
+}
+
 struct set_state *sets_put_pod(struct sets *sets, const struct cache *cache, const struct obj *pod)
 {
     struct set_member *member = need_member(sets, pod);
@@ -330,6 +339,7 @@ struct set_state *sets_put_pod(struct sets *sets, const struct cache *cache, con
         .epoch = epoch_of(pod, &is_malformed),
     };
     report.is_ready = is_ready_now(member, pod, report.epoch);
+    note_cause(state, pod, report.epoch);
     if (report.life == GROUP_SUCCEEDED && !counts_success(sets, cache, pod, member->place.index))
         report.life = GROUP_FAILED;
     bool is_news = group_put(state->group, &report);
@@ -451,7 +461,7 @@ static void tell_group(struct set_state *state, yyjson_val *status)
         struct group_role role = {state->roles.items[i].replicas, state->roles.items[i].members};
         vec_push(&roles, role);
     }
-    struct set_epochs epochs = set_epochs(status);
+    struct jobset_epochs epochs = jobset_epochs(status);
     group_resize(state->group, roles.items, roles.len);
     group_set_epochs(state->group, epochs.deprecated, epochs.synced);
     vec_done(&roles);
@@ -516,6 +526,7 @@ static void state_free(struct sets *sets, struct set_state *state)
     while ((member = LIST_FIRST(&state->members)) != NULL)
         member_free(sets, member);
     group_free(state->group);
+    mem_free(state->told_by);
     mem_free(state->malformed);
     mem_free(state->uid);
     mem_free(state);

@@ -40,6 +40,12 @@ bool jobset_runs_agent(yyjson_mut_val *container);
 void jobset_probe_check(struct check *c, yyjson_mut_val *container);
 /* Of the spec of a pod, which was checked: does it bring the agent that keeps its barrier? */
 bool jobset_pod_has_agent(yyjson_val *pod_spec);
+/* Of a status: the epochs that are over and that has begun. Both sets of names are written; where a
+ * server knows only one of them, that one counts. */
+struct jobset_epochs {
+    int64_t deprecated, synced;
+};
+struct jobset_epochs jobset_epochs(yyjson_val *status);
 /* Of a whole JobSet: what is made from its name. */
 void jobset_names_check(struct check *c, yyjson_mut_val *root);
 /* Of a whole JobSet: what may change in it. */

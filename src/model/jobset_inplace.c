@@ -382,3 +382,16 @@ void jobset_in_place_check(struct check *c, yyjson_mut_val *spec)
     }
     check_leave(c, list);
 }
+
+/* ---- the status ---- */
+
+struct jobset_epochs jobset_epochs(yyjson_val *status)
+{
+    struct jobset_epochs epochs = {json_int_at(status, "deprecatedEpoch", 0),
+                                   json_int_at(status, "syncedEpoch", 0)};
+    int64_t previous = json_int_at(status, "previousInPlaceRestartAttempt", -1) + 1;
+    int64_t current = json_int_at(status, "currentInPlaceRestartAttempt", -1) + 1;
+    epochs.deprecated = previous > epochs.deprecated ? previous : epochs.deprecated;
+    epochs.synced = current > epochs.synced ? current : epochs.synced;
+    return epochs;
+}

@@ -118,24 +118,70 @@ static void check_epoch(struct check *c, const char *name, yyjson_mut_val *now,
     check_leave(c, item);
 }
 
+static const char *const EPOCH_NOTES[] = {EPOCH_NOTE, EPOCH_NOTE_LATER};
+
+static yyjson_mut_val *note_at(yyjson_mut_val *pod, size_t i)
+{
+    return yyjson_mut_obj_get(json_mut_at(pod, "metadata.annotations"), EPOCH_NOTES[i]);
+}
+
+static bool is_news(yyjson_mut_val *now, yyjson_mut_val *then)
+{
+    if (now == NULL || then == NULL)
+        return now != then && (now == NULL || yyjson_mut_is_str(now));
+    return yyjson_mut_is_str(now) && !json_mut_equal(now, then);
+}
+
 void podnotes_check_epochs(struct check *c, yyjson_mut_val *pod, yyjson_mut_val *old)
 {
-    static const char *const NAMES[] = {EPOCH_NOTE, EPOCH_NOTE_LATER};
-    yyjson_mut_val *all = json_mut_at(pod, "metadata.annotations");
-    yyjson_mut_val *before = json_mut_at(old, "metadata.annotations");
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
-        yyjson_mut_val *now = yyjson_mut_obj_get(all, NAMES[i]);
-        yyjson_mut_val *then = yyjson_mut_obj_get(before, NAMES[i]);
-        if ((now == NULL && then == NULL) || (now != NULL && !yyjson_mut_is_str(now)))
-            continue;
-        if (now != NULL && then != NULL && json_mut_equal(now, then))
+    for (size_t i = 0; i < ARRAY_LEN(EPOCH_NOTES); i++) {
+        yyjson_mut_val *now = note_at(pod, i), *then = note_at(old, i);
+        if (!is_news(now, then))
             continue;
         size_t metadata = check_enter(c, "metadata");
         size_t list = check_enter(c, "annotations");
-        check_epoch(c, NAMES[i], now, then);
+        check_epoch(c, EPOCH_NOTES[i], now, then);
         check_leave(c, list);
         check_leave(c, metadata);
     }
+}
+
+bool podnotes_announces(yyjson_mut_val *pod, yyjson_mut_val *old)
+{
+    for (size_t i = 0; i < ARRAY_LEN(EPOCH_NOTES); i++) {
+        if (note_at(pod, i) != NULL && is_news(note_at(pod, i), note_at(old, i)))
+            return true;
+    }
+    return false;
+}
+
+/* Announcements do not go down: whoever is beyond could not tell of a failure any more, and nobody
+ * would restart. */
+static void check_limit(struct check *c, const char *name, yyjson_mut_val *now, int64_t next)
+{
+    bool is_epoch = strcmp(name, EPOCH_NOTE) == 0;
+    int64_t number, limit = is_epoch ? next : next - 1;
+    if (!epoch_parse(yyjson_mut_get_str(now), &number) || number <= limit)
+        return;
+    size_t item = check_enter_member(c, name, now);
+    scoped_free char *why =
+        mem_printf("may not be above %lld, the %s that comes next in its JobSet", (long long)limit,
+                   is_epoch ? "epoch" : "attempt");
+    check_invalid(c, NULL, now, why);
+    check_hint(c, "restart the group with: muster restart jobset/NAME");
+    check_leave(c, item);
+}
+
+void podnotes_check_limit(struct check *c, yyjson_mut_val *pod, yyjson_mut_val *old, int64_t next)
+{
+    size_t metadata = check_enter(c, "metadata");
+    size_t list = check_enter(c, "annotations");
+    for (size_t i = 0; i < ARRAY_LEN(EPOCH_NOTES); i++) {
+        if (is_news(note_at(pod, i), note_at(old, i)))
+            check_limit(c, EPOCH_NOTES[i], note_at(pod, i), next);
+    }
+    check_leave(c, list);
+    check_leave(c, metadata);
 }
 
 /* ---- reading ---- */

@@ -16,6 +16,10 @@ void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old
 
 /* Of a Pod: the epoch that it has announced as a member of a group only grows. */
 void podnotes_check_epochs(struct check *c, yyjson_mut_val *pod, yyjson_mut_val *old);
+/* Does this version announce anything that the one before did not? Then it may not be beyond the
+ * epoch that comes next. */
+bool podnotes_announces(yyjson_mut_val *pod, yyjson_mut_val *old);
+void podnotes_check_limit(struct check *c, yyjson_mut_val *pod, yyjson_mut_val *old, int64_t next);
 
 /* Does this container say on a socket that it is ready? */
 bool podnotes_notifies(yyjson_val *object, const char *container);

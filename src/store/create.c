@@ -136,7 +136,8 @@ void create_decide(const struct write_env *env, struct write *write, struct writ
     if (write->kind->prepare != NULL)
         write->kind->prepare(doc, root, env->now);
     decision->doc = take_ptr(write->doc);
-    if (!write_complete(write, NULL, result, decision) || !write_check(write, doc, NULL, result))
+    if (!write_complete(write, NULL, result, decision) ||
+        !write_check(env, write, doc, NULL, result))
         return;
     decision->verdict = VERDICT_PUT;
     decision->created = true;

@@ -3,7 +3,9 @@
  * new version against the newest old one: a patch is first applied to a copy, a sub-resource first
  * restricted to the part that it may change, and then the same path decides. */
 #include "base/mem.h"
+#include "model/jobset.h"
 #include "model/patch.h"
+#include "model/podnotes.h"
 #include "store/write_internal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -179,13 +181,41 @@ static void check_meta(const struct kind *kind, yyjson_mut_val *root, yyjson_mut
     check_leave(&check, mark);
 }
 
-bool write_check(const struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
-                 struct write_result *result)
+/* The JobSet of which this pod is a member; NULL: it is not, or not any more, one of ours. */
+static const struct obj *jobset_of(const struct write_env *env, const struct write *write,
+                                   yyjson_mut_val *pod)
+{
+    yyjson_mut_val *labels = json_mut_at(pod, "metadata.labels");
+    const char *name = yyjson_mut_get_str(yyjson_mut_obj_get(labels, JOBSET_LABEL_NAME));
+    const char *uid = yyjson_mut_get_str(yyjson_mut_obj_get(labels, JOBSET_LABEL_UID));
+    const struct obj *set =
+        name != NULL ? env->head(env->arg, &KIND_JOBSET, write->ns, name) : NULL;
+    return set != NULL && (uid == NULL || strcmp(uid, set->meta.uid) == 0) ? set : NULL;
+}
+
+/* Nobody has let anyone into the epoch that comes next, so nobody can ask for the one after it. */
+static void check_announced(const struct write_env *env, const struct write *write,
+                            yyjson_mut_val *pod, yyjson_mut_val *old, struct findings *findings)
+{
+    if (write->kind != &KIND_POD || !podnotes_announces(pod, old))
+        return;
+    const struct obj *set = jobset_of(env, write, pod);
+    if (set == NULL)
+        return;
+    struct check check = {.findings = findings, .at = pod};
+    struct jobset_epochs epochs = jobset_epochs(yyjson_obj_get(set->root, "status"));
+    int64_t last = epochs.synced > epochs.deprecated ? epochs.synced : epochs.deprecated;
+    podnotes_check_limit(&check, pod, old, last + 1);
+}
+
+bool write_check(const struct write_env *env, const struct write *write, yyjson_mut_doc *doc,
+                 yyjson_mut_val *old, struct write_result *result)
 {
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     struct findings findings = {0};
     check_meta(write->kind, root, old, &findings);
     schema_check(write->kind->type, root, old, &findings);
+    check_announced(env, write, root, old, &findings);
     if (findings.list.len > 0) {
         const char *name = json_mut_str_at(root, "metadata.name");
         status_invalid(&result->status, write->kind, name ? name : "", &findings);
@@ -545,7 +575,7 @@ static void judge_update(const struct write_env *env, struct write *write,
         return;
     scoped_json_mut *past = past_of(old, &decision->kept);
     yyjson_mut_val *old_root = yyjson_mut_doc_get_root(past);
-    if (!write_check(write, doc, old_root, result))
+    if (!write_check(env, write, doc, old_root, result))
         return;
     bool changed = note_change(doc, root, old, old_root);
     if (write_may_go(write->kind, root))

@@ -27,7 +27,7 @@ struct write_env {
     struct rng *rng;
     uint64_t revision; /* that this write will have, if it is stored */
     struct obj *old;   /* the newest version, or NULL */
-    /* The newest version of anything else: the namespace, a generated name. */
+    /* The newest version of anything else: the namespace, a generated name, a pod's JobSet. */
     struct obj *(*head)(void *arg, const struct kind *kind, const char *ns, const char *name);
     void *arg;
 };
@@ -46,8 +46,8 @@ void delete_decide(const struct write_env *env, struct write *write, struct writ
 bool write_complete(const struct write *write, const struct obj *old, struct write_result *result,
                     struct decision *decision);
 /* Validation. False: result->status says why. */
-bool write_check(const struct write *write, yyjson_mut_doc *doc, yyjson_mut_val *old,
-                 struct write_result *result);
+bool write_check(const struct write_env *env, const struct write *write, yyjson_mut_doc *doc,
+                 yyjson_mut_val *old, struct write_result *result);
 /* Does the document say that it is of this kind and version, as far as it says anything? */
 bool write_is_of_kind(const struct kind *kind, yyjson_mut_val *root, struct status *status);
 /* Is there anything left that must happen before the object may go? */

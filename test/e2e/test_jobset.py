@@ -104,6 +104,8 @@ def the_budget_ends(world):
     thing = world.wait("bad", lambda t: is_true(t, "Completed") or is_true(t, "Failed"))
     equal(thing["status"]["terminalState"], "Failed")
     contains(world.kubectl("describe", "jobset", "bad"), "ReachedMaxRestarts")
+    contains(world.api.call("GET", "/metrics").text, "jobset_completed_total 2",
+             "jobset_failed_total 1")
 
 
 @cases
@@ -118,7 +120,8 @@ def a_group_restarts_in_place_once(world):
            status["inPlaceRestarts"]), (1, 0, 1, 1))
     equal((status["previousInPlaceRestartAttempt"], status["currentInPlaceRestartAttempt"]), (0, 1))
     matches(world.kubectl("get", "jobset", "group", "-o", "wide"), r"^group +<none> +1 .* 2 *$")
-    contains(world.kubectl("describe", "jobset", "group"), "restart 1 of 3 in place")
+    contains(world.kubectl("describe", "jobset", "group"), "restart 1 of 3 in place",
+             "asks for epoch 2: container c ended with exit code 9")
     contains(world.api.call("GET", "/metrics").text,
              'muster_jobset_restarts{namespace="default",jobset="group",how="in-place"} 1',
              'muster_jobset_epoch{namespace="default",jobset="group"} 2')
@@ -129,6 +132,20 @@ def a_group_restarts_in_place_once(world):
     equal(uids(world, "group"), before, "pods")
     open(mark + ".end", "w").close()
     world.wait("group", lambda t: is_true(t, "Completed"))
+
+
+@cases
+def the_cause_of_the_end_is_told(world):
+    thing = in_place("absent", "true", max_restarts=0)
+    pod = thing["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pod["containers"][0]["command"] = ["/no/such/program"]
+    world.kubectl.apply(thing)
+    world.wait("absent", lambda t: is_true(t, "Failed"))
+    said = world.kubectl("describe", "jobset", "absent")
+    contains(said, "all 0 that maxRestarts allows are used: container c could not be started: ",
+             "/no/such/program")
+    if "Restarted" in said:
+        fail(said)
 
 
 @cases

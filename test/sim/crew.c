@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/job/indexes.h"
 #include "core/recover/epoch.h"
+#include "model/jobset.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,6 +72,12 @@ static bool has_succeeded(const struct crew *crew, size_t place)
 {
     const struct mate *mate = crew->holder[place];
     return crew->counted[place] || (mate != NULL && mate->has_succeeded);
+}
+
+/* Whoever tells the truth announces none beyond. */
+static int64_t next_epoch(const struct crew *crew)
+{
+    return vec_last(&crew->statuses)->synced + 1;
 }
 
 /* ---- workers ---- */
@@ -270,9 +277,11 @@ static bool has_ended(const struct obj *pod)
     return str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
 }
 
-/* Its node stops it: what runs there ends, and that is no mishap. */
+/* Its node stops it: what runs there ends, and that is no mishap but where it was for a lie. */
 static void leave(struct mate *mate)
 {
+    struct crew *crew = mate->crew;
+    crew->mishaps += mate->announced > next_epoch(crew);
     end_work(mate);
     mate->is_up = false;
     mate->member = (struct member){0};
@@ -383,6 +392,18 @@ void mate_repeat(struct mate *mate, int64_t back)
         announce(mate, epoch, on_stray);
 }
 
+/* The server takes it where it cannot tell of which JobSet the pod is. */
+void mate_lie(struct mate *mate, int64_t by)
+{
+    if (mate->has_failed || mate->has_succeeded)
+        return;
+    mate->crew->mishaps++;
+    scoped_free char *body = mem_printf("{'metadata':{'labels':{'" JOBSET_LABEL_NAME
+                                        "':null},'annotations':{'" EPOCH_NOTE "':'%" PRId64 "'}}}",
+                                        next_epoch(mate->crew) + by);
+    sim_submit(mate->crew->sim, patch(mate, body, on_stray, 0));
+}
+
 /* ---- what is stored ---- */
 
 static int64_t number_of(yyjson_val *map, const char *key, int64_t otherwise)
@@ -421,7 +442,7 @@ static void take_pod(struct crew *crew, const struct obj *pod)
                   epoch);
     crew->reports += epoch > mate->announced;
     mate->announced = epoch;
-    if (epoch > crew->announced[mate->place])
+    if (epoch > crew->announced[mate->place] && epoch <= next_epoch(crew))
         crew->announced[mate->place] = epoch;
     mate->has_succeeded = str_eq(json_str_at(pod->root, "status.phase"), "Succeeded");
 }

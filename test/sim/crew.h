@@ -78,6 +78,7 @@ void mate_succeed(struct mate *mate);              /* ... or zero */
 void mate_crash(struct mate *mate);                /* its agent ends, its worker runs on */
 void mate_lose(struct mate *mate, int exit_code);  /* its pod fails with all that ran in it */
 void mate_repeat(struct mate *mate, int64_t back); /* an announcement, late or again */
+void mate_lie(struct mate *mate, int64_t by);      /* somebody announces what is not there yet */
 
 /* The epoch is over by intent: all nodes end with what they run, and come back. */
 void crew_come_back(struct crew *crew);

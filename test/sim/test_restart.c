@@ -243,6 +243,8 @@ static void mishap(struct run *run, struct mate *mate)
         mate_lose(mate, run->has_rules && rng_chance(run->rng, 3, 4)
                             ? 40 + (int)rng_below(run->rng, 3)
                             : 1);
+    else if (rng_chance(run->rng, 1, 4))
+        mate_lie(mate, rng_between(run->rng, 1, 4));
     else
         mate_repeat(mate, (int64_t)rng_below(run->rng, 3));
 }

@@ -9,7 +9,9 @@
  * commit.
  * 2. Nothing but these writes stands between a death and the last start: statuses of pods are
  *    written when the group has come to rest, or has waited so long that people will ask.
- * 3. A pod is of the JobSet whose UID its label has. One of the same name is another one, and pods
+ * 3. Of those who die at once the first tells why, in its announcement; the others end because of
+ * it.
+ * 4. A pod is of the JobSet whose UID its label has. One of the same name is another one, and pods
  *    of the one before it stay held until they are gone. */
 #include "control/pods/gang.h"
 #include "core/recover/epoch.h"
@@ -171,6 +173,7 @@ static void stop_announcing(struct rpod *pod)
     if (pod->is_announcing)
         TAILQ_REMOVE(&pod->gang->announcing, pod, in_announcing);
     pod->is_announcing = false;
+    mem_free(take_ptr(pod->cause));
 }
 
 static void obey(struct rpod *pod, enum member_act act)
@@ -272,6 +275,14 @@ static void end_forlorn(struct gang *gang, int64_t epoch)
     }
 }
 
+static void keep_cause(struct rpod *pod)
+{
+    scoped_str cause = {0};
+    cause_add(pod, &cause);
+    mem_free(pod->cause);
+    pod->cause = cause.len > 0 ? mem_strdup(str_text(&cause)) : NULL;
+}
+
 void gang_on_down(struct rpod *pod)
 {
     struct gang *gang = pod->gang;
@@ -284,8 +295,10 @@ void gang_on_down(struct rpod *pod)
     bool was_running = pod->member.state == MEMBER_RUN;
     int64_t epoch = pod->member.epoch;
     obey(pod, member_ended(&pod->member, false));
-    if (was_running)
-        end_forlorn(gang, epoch);
+    if (!was_running)
+        return;
+    keep_cause(pod);
+    end_forlorn(gang, epoch);
 }
 
 bool gang_on_pod(struct rpod *pod, const struct obj *obj)
@@ -306,7 +319,20 @@ void gang_on_jobset(struct runner *runner, const struct obj *jobset)
 
 /* ---- reconciliation ---- */
 
-static void announce(struct gang *gang, const struct rpod *pod)
+/* One that tells of an earlier epoch is taken away. */
+static void put_cause(const struct rpod *pod, const struct obj *obj, yyjson_mut_doc *doc,
+                      yyjson_mut_val *notes)
+{
+    scoped_str text = {0};
+    if (pod->cause != NULL) {
+        str_addf(&text, "%lld %s", (long long)pod->member.epoch, pod->cause);
+        json_mut_put(doc, notes, EPOCH_CAUSE_NOTE, yyjson_mut_strcpy(doc, str_text(&text)));
+    } else if (yyjson_obj_get(obj->meta.annotations, EPOCH_CAUSE_NOTE) != NULL) {
+        json_mut_put(doc, notes, EPOCH_CAUSE_NOTE, yyjson_mut_null(doc));
+    }
+}
+
+static void announce(struct gang *gang, const struct rpod *pod, const struct obj *obj)
 {
     scoped_json_mut *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(doc), *notes = yyjson_mut_obj(doc);
@@ -314,6 +340,7 @@ static void announce(struct gang *gang, const struct rpod *pod)
     (void)snprintf(text, sizeof(text), "%lld", (long long)pod->member.epoch);
     yyjson_mut_doc_set_root(doc, root);
     json_mut_put(doc, notes, EPOCH_NOTE, yyjson_mut_strcpy(doc, text));
+    put_cause(pod, obj, doc, notes);
     json_mut_set(doc, root, "metadata.annotations", notes);
     struct write *write = write_new(WRITE_PATCH, &KIND_POD, pod->ns, pod->name);
     write->patch_type = PATCH_MERGE;
@@ -335,7 +362,7 @@ static void announce_all(struct gang *gang)
         if (announced >= pod->member.epoch)
             obey(pod, member_written(&pod->member, announced));
         if (is_there && obj->meta.deleted == 0 && pod->is_announcing)
-            announce(gang, pod);
+            announce(gang, pod, obj);
     }
 }
 

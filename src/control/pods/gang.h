@@ -23,5 +23,7 @@ bool gang_on_pod(struct rpod *pod, const struct obj *obj);
 /* Its status is not written now: gang.c brings its key back. */
 bool gang_defers(struct rpod *pod);
 void gang_reconcile(struct runner *runner, const char *key);
+/* Of a member that fell: "container c ended with exit code 3"; nothing when nobody knows. */
+void cause_add(const struct rpod *pod, struct str *out);
 /* MUSTER_EPOCH. */
 void gang_env(const struct rpod *pod, struct arena *arena, struct launch *launch);

@@ -42,6 +42,7 @@ static void rpod_free(struct rpod *pod)
     mem_free(pod->containers);
     mem_free(pod->held_reason);
     mem_free(pod->held_message);
+    mem_free(pod->cause);
     mem_free(pod->key);
     mem_free(pod->uid);
     mem_free(pod->ns);

@@ -68,6 +68,7 @@ struct rpod {
     struct member member;
     TAILQ_ENTRY(rpod) in_gang, in_announcing;
     bool is_announcing, is_moving;
+    char *cause;    /* why it has to announce an epoch, where it is the one that tells; or NULL */
     bool is_untold; /* its status was put off */
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/recover/epoch.h"
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define DIGITS_MAX 10
@@ -30,4 +32,12 @@ int64_t epoch_of_notes(const char *epoch, const char *attempt, bool *ret_malform
     if (ret_malformed != NULL)
         *ret_malformed = is_wrong;
     return here > later + 1 ? here : later + 1;
+}
+
+const char *epoch_cause(const char *note_or_null, int64_t epoch)
+{
+    char number[24];
+    int len = snprintf(number, sizeof(number), "%" PRId64 " ", epoch);
+    bool is_of = note_or_null != NULL && strncmp(note_or_null, number, (size_t)len) == 0;
+    return is_of ? note_or_null + len : NULL;
 }

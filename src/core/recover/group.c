@@ -11,7 +11,10 @@
  * unless somebody lies.
  *  3. A pod that leaves or has failed announces nothing; its place stays expected. A place in which
  *     somebody has succeeded is not.
- *  4. Pods outside of the group's size, and those that have a younger one in their place, announce
+ *  4. Who has announced a later one cannot announce the next any more: if his worker dies nobody
+ *     hears of it. So he is expelled while the group runs, at the barrier when it waits for nobody
+ *     else.
+ *  5. Pods outside of the group's size, and those that have a younger one in their place, announce
  *     nothing either; but nobody starts before they are gone: they may run in an epoch that is
  * over. */
 #include "core/recover/group.h"
@@ -367,6 +370,8 @@ static struct group_plan plan_running(const struct group *group, const struct gr
                    : (struct group_plan){.move = GROUP_FAIL};
     if (budget->wants_restart)
         return (struct group_plan){GROUP_DEPRECATE, group->synced, .is_charged = false};
+    if (group->count[CLASS_BEYOND] > 0)
+        return (struct group_plan){.move = GROUP_EXPEL};
     return (struct group_plan){.move = GROUP_WAIT};
 }
 
@@ -409,8 +414,8 @@ static bool is_found(void *arg, const char *key, void *value)
 
 const char *group_culprit(const struct group *group)
 {
-    bool is_running = group->synced > group->deprecated;
-    struct search search = {group, is_running ? CLASS_ARRIVED : CLASS_BEYOND, NULL};
+    bool asks = group->synced > group->deprecated && group->count[CLASS_ARRIVED] > 0;
+    struct search search = {group, asks ? CLASS_ARRIVED : CLASS_BEYOND, NULL};
     (void)map_each(group->places, is_found, &search);
     return search.found != NULL ? search.found->uid : NULL;
 }

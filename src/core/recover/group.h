@@ -52,7 +52,7 @@ enum group_move {
     GROUP_FAIL,      /* a member needs a restart, and there is none left */
     GROUP_DEPRECATE, /* restart: deprecated = epoch, and one restart more is charged if so */
     GROUP_SYNC,      /* lift the barrier: synced = epoch */
-    GROUP_EXPEL,     /* the barrier waits only for members that announced an impossible epoch */
+    GROUP_EXPEL,     /* a member has announced an impossible epoch, and nobody hears it any more */
 };
 struct group_budget {
     int64_t used, max;  /* restarts that were charged, and how many may be */

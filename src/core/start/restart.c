@@ -217,8 +217,9 @@ void start_pod_restart_all(struct start_pod *pod, time_ms delay_ms)
     /* Asked again while it waits: the later one may only hurry it. */
     pod->again_at = pod->is_restarting && pod->again_at < at ? pod->again_at : at;
     pod->is_restarting = true;
+    /* Helpers after those they help. Whoever caused it has ended already. */
     for (uint32_t i = 0; i < pod->n; i++)
-        begin_to_end(&pod->cts[i]);
+        begin_to_end(&pod->cts[(pod->n_init + i) % pod->n]);
     if (!pod->is_starting && (!pod->is_member || does_start_take_time(pod))) {
         pod->is_starting = true;
         start_pod_effect(pod, FX_WEIGHT);

@@ -68,6 +68,18 @@ int kit_events(struct sim *sim, const char *reason)
     return count;
 }
 
+bool kit_has_event(struct sim *sim, const char *reason, const char *message)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    struct obj *event = cache_first(cache, &KIND_EVENT, NULL);
+    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, NULL, event)) {
+        if (str_eq(json_str_at(event->root, "reason"), reason) &&
+            str_eq(json_str_at(event->root, "message"), message))
+            return true;
+    }
+    return false;
+}
+
 const char *kit_label(const struct obj *obj, const char *name)
 {
     scoped_free char *key = mem_printf(JOBSET_DOMAIN "%s", name);

@@ -21,6 +21,7 @@ void kit_describe(struct sim *sim, struct str *out);
 void kit_expect(struct sim *sim, const char *text, int line);
 void kit_patch_set(struct sim *sim, const char *patch);
 int kit_events(struct sim *sim, const char *reason);
+bool kit_has_event(struct sim *sim, const char *reason, const char *message);
 const char *kit_label(const struct obj *obj, const char *name); /* without the domain */
 const char *kit_condition(struct sim *sim, const char *type, const char *field);
 

@@ -6,6 +6,7 @@
 
 #define WORKER "'restartPolicy':'OnFailure','containers':[{'name':'c','command':['x']}]"
 #define EPOCH "jobset.sigs.k8s.io/epoch"
+#define CAUSE "muster.dev/epoch-cause"
 
 static struct nodestage s;
 
@@ -74,10 +75,15 @@ static size_t alive(const char *pod)
     return sim_runtime_alive(s.runtime, uid_of(&s, pod));
 }
 
+static const char *note_of(const char *pod, const char *name)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(pod_of(&s, pod)->meta.annotations, name));
+    return text != NULL ? text : "";
+}
+
 static const char *epoch_of(const char *pod)
 {
-    const char *text = yyjson_get_str(yyjson_obj_get(pod_of(&s, pod)->meta.annotations, EPOCH));
-    return text != NULL ? text : "";
+    return note_of(pod, EPOCH);
 }
 
 static void dies(const char *pod, int code)
@@ -127,6 +133,24 @@ static void test_a_death_restarts_all(void **state)
     assert_int_equal(container_number(&s, "b", "c", "restartCount"), 1);
     assert_int_equal(container_number(&s, "a", "c", "lastState.terminated.exitCode"), 9);
     assert_string_equal(pod_says(&s, "b", "phase"), "Running");
+}
+
+/* Who died tells why with what it announces; who ended because of it has nothing to tell. */
+static void test_the_first_dead_tells_why(void **state)
+{
+    (void)state;
+    publish(0, 1);
+    run_s(&s, 3);
+    dies("a", 9);
+    assert_string_equal(note_of("a", CAUSE), "2 container c ended with exit code 9");
+    assert_string_equal(note_of("b", CAUSE), "");
+    publish(1, 1);
+    publish(1, 2);
+    run_s(&s, 1);
+    assert_true(sim_runtime_exit(s.runtime, uid_of(&s, "b"), "c", 137));
+    dies("a", 1); /* at once: one of them tells */
+    assert_string_equal(note_of("b", CAUSE), "3 container c ended with exit code 137 (signal 9)");
+    assert_string_equal(note_of("a", CAUSE), ""); /* of an epoch that is over */
 }
 
 /* No pause, however often. */
@@ -502,6 +526,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(test_nothing_starts_until_everyone_is_here),
         STORY(test_a_death_restarts_all),
+        STORY(test_the_first_dead_tells_why),
         STORY(test_no_back_off),
         STORY(test_statuses_are_written_afterwards),
         STORY(test_success_leaves),

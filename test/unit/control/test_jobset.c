@@ -211,6 +211,16 @@ static void test_each_job_has_a_pool_of_its_own(void **state)
 
 /* ---- a life ---- */
 
+static void expect_metrics(struct sim *sim, int completed, int failed)
+{
+    scoped_str all = {0};
+    scoped_free char *good = mem_printf("\njobset_completed_total %d\n", completed);
+    scoped_free char *bad = mem_printf("\njobset_failed_total %d\n", failed);
+    manager_metrics(sim_manager(sim), &all);
+    assert_non_null(strstr(str_text(&all), good));
+    assert_non_null(strstr(str_text(&all), bad));
+}
+
 static void test_runs_to_its_end(void **state)
 {
     (void)state;
@@ -227,6 +237,8 @@ static void test_runs_to_its_end(void **state)
     assert_string_equal(json_str_at(kit_set(sim)->root, "status.terminalState"), "Completed");
     assert_int_equal(kit_events(sim, "AllJobsCompleted"), 1);
     expect_jobs(sim, FOUR("0")); /* what has ended stays */
+    kit_patch_set(sim, "{'metadata':{'labels':{'a':'b'}}}");
+    expect_metrics(sim, 1, 0);
     sim_free(sim);
 }
 
@@ -295,6 +307,7 @@ static void test_failure_without_a_policy(void **state)
     struct sim *sim = open_set(A_AND_3_B);
     kit_job_failed(sim, "s-b-0", "BackoffLimitExceeded", "m");
     expect(sim, "a 0/0/0/0/0 b 0/0/1/0/0 0/0 Failed(FailedJobs)");
+    expect_metrics(sim, 0, 1);
     sim_free(sim);
 }
 

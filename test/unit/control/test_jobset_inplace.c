@@ -4,6 +4,7 @@
  * "deprecated/synced restarts/counted/in place", then the conditions that are true. */
 #include "core/recover/epoch.h"
 #include "jobset_kit.h"
+#include "model/jobset.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,6 +39,20 @@ static struct sim *open_group(int max_restarts)
 {
     scoped_free char *failure = mem_printf("'maxRestarts':%d", max_restarts);
     return open_group_with(2, failure, "");
+}
+
+static struct sim *open_group_of_agents(void)
+{
+    struct sim *sim = kit_open(ALL);
+    kit_create(
+        sim, "s",
+        "'failurePolicy':{'restartStrategy':'InPlaceRestart','maxRestarts':3},'replicatedJobs':[{"
+        "'name':'w','template':{'spec':{'completions':2,'parallelism':2,'backoffLimit':2147483647,"
+        "'podReplacementPolicy':'Failed','template':{'spec':{'nodeName':'n','restartPolicy':"
+        "'OnFailure','initContainers':[{'name':'i','image':'i','restartPolicy':'Always'}],"
+        "'containers':[{'name':'c','image':'i','command':['muster-agent','--','x']}]}}}}}]");
+    stage_run(sim, 5 * SECOND);
+    return sim;
 }
 
 #define group_is(sim, text) expect_group(sim, text, __LINE__)
@@ -104,6 +119,36 @@ static void announce_as(struct sim *sim, const char *who, const char *note, int 
 static void announce(struct sim *sim, const char *who, int epoch)
 {
     announce_as(sim, who, EPOCH_NOTE, epoch);
+}
+
+/* Without the name of its JobSet the server takes it. */
+static void lie(struct sim *sim, const char *who, int epoch)
+{
+    scoped_free char *body = mem_printf("{'metadata':{'labels':{'" JOBSET_LABEL_NAME
+                                        "':null},'annotations':{'" EPOCH_NOTE "':'%d'}}}",
+                                        epoch);
+    stage_do(sim,
+             stage_write(WRITE_PATCH, &KIND_POD, "default", pod_of(sim, who)->meta.name, body));
+}
+
+static void on_refused(void *arg, struct write_result *result)
+{
+    str_addf(arg, "%d %s", result->status.code, str_text(&result->status.message));
+}
+
+static void expect_refused(struct sim *sim, const char *who, const char *note, int number,
+                           const char *text)
+{
+    scoped_str said = {0};
+    scoped_free char *body = mem_printf("{'metadata':{'annotations':{'%s':'%d'}}}", note, number);
+    struct write *write =
+        stage_write(WRITE_PATCH, &KIND_POD, "default", pod_of(sim, who)->meta.name, body);
+    write->done = on_refused;
+    write->arg = &said;
+    sim_submit(sim, write);
+    stage_run(sim, SECOND);
+    if (!str_starts(str_text(&said), "422 ") || strstr(str_text(&said), text) == NULL)
+        fail_msg("%s instead of %s", str_text(&said), text);
 }
 
 static void announce_all(struct sim *sim, int epoch)
@@ -254,7 +299,83 @@ static void test_14_j_no_restart_left(void **state)
     group_is(sim, "1/2 0/1/1 RestartingJobSet(InPlaceRestart)");
     announce(sim, "0.0", 3);
     group_is(sim, "1/2 0/1/1 Failed(ReachedMaxRestarts)");
+    stage_run(sim, 10 * SECOND);
+    assert_string_equal(kit_condition(sim, "RestartingJobSet", "reason"), "JobSetFailed");
+    assert_int_equal(kit_events(sim, "Restarted"), 0); /* it has not come up again */
     sim_free(sim);
+}
+
+/* The member that died first, and how; not one of those that ended because of it. */
+static void test_j_the_cause_of_a_restart(void **state)
+{
+    (void)state;
+    static const char *const OTHERS[] = {"0.0", "0.1", "1.1"};
+    struct sim *sim = open_group(1);
+    announce_all(sim, 1);
+    scoped_free char *name = mem_strdup(pod_of(sim, "1.0")->meta.name);
+    for (int epoch = 2; epoch <= 3; epoch++) {
+        scoped_free char *first =
+            mem_printf("{'metadata':{'annotations':{'" EPOCH_NOTE "':'%d','" EPOCH_CAUSE_NOTE
+                       "':'%d container c ended with exit code %d'}}}",
+                       epoch, epoch, epoch);
+        scoped_free char *plain =
+            mem_printf("{'metadata':{'annotations':{'" EPOCH_NOTE "':'%d'}}}", epoch);
+        for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) /* all in one turn */
+            sim_submit(sim, stage_write(WRITE_PATCH, &KIND_POD, "default",
+                                        pod_of(sim, OTHERS[i])->meta.name, plain));
+        sim_submit(sim, stage_write(WRITE_PATCH, &KIND_POD, "default", name, first));
+        stage_run(sim, SECOND);
+    }
+    group_is(sim, "1/2 0/1/1 Failed(ReachedMaxRestarts)");
+    scoped_free char *restarted = mem_printf(
+        "restart 1 of 1 in place: pod %s asks for epoch 2: container c ended with exit code 2",
+        name);
+    assert_true(kit_has_event(sim, "Restarting", restarted));
+    scoped_free char *failed =
+        mem_printf("pod %s needs a restart of the group, and all 1 that maxRestarts allows are "
+                   "used: container c ended with exit code 3",
+                   name);
+    assert_true(kit_has_event(sim, "ReachedMaxRestarts", failed));
+    assert_string_equal(kit_condition(sim, "Failed", "message"), failed);
+    sim_free(sim);
+}
+
+/* Of pods with agents of their own the status tells; what was killed along with another does not.
+ */
+static void test_j_the_cause_as_a_status_has_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *at, *reason;
+        int code, init_code;
+        bool is_old;
+        const char *cause;
+    } ROWS[] = {
+        {"lastState", "Error", 3, 137, false, ": container c ended with exit code 3"},
+        {"lastState", "Error", 137, 1, false, ": container i ended with exit code 1"},
+        {"state", "OOMKilled", 137, 137, false,
+         ": container c ended with exit code 137, OOMKilled"},
+        {"lastState", "Completed", 0, 0, false, ""},
+        {"lastState", "Error", 3, 1, true, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        struct sim *sim = open_group_of_agents();
+        announce_all(sim, 1);
+        scoped_str at = {0};
+        rfc3339_format(ROWS[i].is_old ? STAGE_START - MINUTE : sim_now(sim), &at);
+        scoped_free char *status = mem_printf(
+            "'containerStatuses':[{'name':'c','%s':{'terminated':{'exitCode':%d,'reason':'%s',"
+            "'finishedAt':'%s'}}}],'initContainerStatuses':[{'name':'i','lastState':{'terminated':{"
+            "'exitCode':%d,'reason':'Error','finishedAt':'%s'}}}]",
+            ROWS[i].at, ROWS[i].code, ROWS[i].reason, str_text(&at), ROWS[i].init_code,
+            str_text(&at));
+        set_status(sim, "0.1", status);
+        announce(sim, "0.1", 2);
+        scoped_free char *want = mem_printf("restart 1 of 3 in place: pod %s asks for epoch 2%s",
+                                            pod_of(sim, "0.1")->meta.name, ROWS[i].cause);
+        assert_string_equal(kit_condition(sim, "RestartingJobSet", "message"), want);
+        sim_free(sim);
+    }
 }
 
 static void test_16_17_j_restarts_that_do_not_count(void **state)
@@ -405,6 +526,7 @@ static void test_h_suspend_while_it_restarts(void **state)
     stage_run(sim, SECOND);
     announce_all(sim, 2);
     group_is(sim, "1/1 0/1/1 Suspended(SuspendedJobs)"); /* nothing is let in */
+    assert_int_equal(kit_events(sim, "Restarted"), 0);
     confirm_deletions(sim);
     kit_patch_set(sim, "{'spec':{'suspend':false}}");
     stage_run(sim, 10 * SECOND);
@@ -480,18 +602,55 @@ static void test_l_an_impossible_epoch(void **state)
     (void)state;
     struct sim *sim = open_group(3);
     announce_all(sim, 1);
-    announce(sim, "0.1", 50);
-    stage_run(sim, SECOND);
-    group_is(sim, "0/1 0/0/0"); /* the group goes on */
     announce(sim, "0.0", 2);
+    lie(sim, "0.1", 50); /* while the group restarts */
+    stage_run(sim, SECOND);
+    group_is(sim, "1/1 0/1/1 RestartingJobSet(InPlaceRestart)"); /* the group goes on */
+    assert_int_equal(kit_events(sim, "InvalidEpoch"), 0);
     announce(sim, "1.0", 2);
     announce(sim, "1.1", 2);
     stage_run(sim, SECOND);
     group_is(sim, "1/1 0/1/1 RestartingJobSet(InPlaceRestart)");
-    assert_true(kit_events(sim, "InvalidEpoch") > 0);
+    assert_int_equal(kit_events(sim, "InvalidEpoch"), 1);
     confirm_deletions(sim);
     stage_run(sim, 20 * SECOND);
     announce(sim, "0.1", 2); /* another has its place */
+    group_is(sim, "1/2 0/1/1 RestartingJobSet(InPlaceRestart)");
+    sim_free(sim);
+}
+
+static void test_l_the_server_refuses_what_is_beyond(void **state)
+{
+    (void)state;
+    struct sim *sim = open_group(3);
+    expect_refused(sim, "0.0", EPOCH_NOTE, 2, "may not be above 1, the epoch that comes next");
+    announce_all(sim, 1);
+    expect_refused(sim, "0.0", EPOCH_NOTE, 3, "may not be above 2, the epoch that comes next");
+    expect_refused(sim, "0.0", EPOCH_NOTE_LATER, 2, "may not be above 1, the attempt that comes");
+    group_is(sim, "0/1 0/0/0");
+    announce(sim, "0.0", 2);
+    expect_refused(sim, "0.0", EPOCH_NOTE, 3, "may not be above 2, the epoch that comes next");
+    announce_all(sim, 2);
+    announce_as(sim, "0.0", EPOCH_NOTE_LATER, 2);
+    group_is(sim, "2/2 0/2/2 RestartingJobSet(InPlaceRestart)");
+    sim_free(sim);
+}
+
+/* His agent could not announce the death: the pod that comes instead asks for the restart. */
+static void test_l_the_liar_dies(void **state)
+{
+    (void)state;
+    struct sim *sim = open_group(3);
+    announce_all(sim, 1);
+    scoped_free char *liar = mem_strdup(pod_of(sim, "0.1")->meta.uid);
+    lie(sim, "0.1", 5);
+    stage_run(sim, SECOND);
+    group_is(sim, "0/1 0/0/0");
+    assert_int_equal(kit_events(sim, "InvalidEpoch"), 1);
+    assert_true(cache_by_uid(sim_store(sim)->cache, liar)->meta.deleted != 0);
+    confirm_deletions(sim);
+    stage_run(sim, 20 * SECOND);
+    announce_all(sim, 2);
     group_is(sim, "1/2 0/1/1 RestartingJobSet(InPlaceRestart)");
     sim_free(sim);
 }
@@ -513,6 +672,26 @@ static void test_restart_on_demand(void **state)
     group_is(sim, "1/2 0/0/1 RestartRequested(Restarted) RestartingJobSet(RestartRequested)");
     kit_patch_set(sim, "{'metadata':{'annotations':null}}");
     group_is(sim, "1/2 0/0/1 RestartRequested(Restarted) RestartingJobSet(RestartRequested)");
+    sim_free(sim);
+}
+
+/* Nobody runs, so nothing was restarted; and nothing is later. */
+static void test_restart_of_what_does_not_run(void **state)
+{
+    (void)state;
+    struct sim *sim = open_group(0);
+    announce_all(sim, 1);
+    kit_patch_set(sim, "{'spec':{'suspend':true}}");
+    kit_patch_set(sim, REQUEST("asleep"));
+    group_is(sim, "1/1 0/0/0 Suspended(SuspendedJobs) RestartRequested(JobSetSuspended)");
+    confirm_deletions(sim);
+    kit_patch_set(sim, "{'spec':{'suspend':false}}");
+    stage_run(sim, 10 * SECOND);
+    announce_all(sim, 2);
+    group_is(sim, "1/2 0/0/0 RestartRequested(JobSetSuspended)");
+    announce(sim, "0.0", 3);
+    kit_patch_set(sim, REQUEST("over"));
+    group_is(sim, "1/2 0/0/0 RestartRequested(JobSetFinished) Failed(ReachedMaxRestarts)");
     sim_free(sim);
 }
 
@@ -546,6 +725,8 @@ int main(void)
         cmocka_unit_test(test_05_08_upstreams_names),
         cmocka_unit_test(test_13_19_restarts_of_containers_are_not_charged),
         cmocka_unit_test(test_14_j_no_restart_left),
+        cmocka_unit_test(test_j_the_cause_of_a_restart),
+        cmocka_unit_test(test_j_the_cause_as_a_status_has_it),
         cmocka_unit_test(test_16_17_j_restarts_that_do_not_count),
         cmocka_unit_test(test_j_a_job_made_anew_is_charged_once),
         cmocka_unit_test(test_22_pods_of_others),
@@ -558,7 +739,10 @@ int main(void)
         cmocka_unit_test(test_h_a_complete_job_does_not_grow),
         cmocka_unit_test(test_k_waiting_costs_nothing),
         cmocka_unit_test(test_l_an_impossible_epoch),
+        cmocka_unit_test(test_l_the_server_refuses_what_is_beyond),
+        cmocka_unit_test(test_l_the_liar_dies),
         cmocka_unit_test(test_restart_on_demand),
+        cmocka_unit_test(test_restart_of_what_does_not_run),
         cmocka_unit_test(test_n_looks_do_not_grow_with_members),
     };
     return cmocka_run_group_tests_name("jobset in place", tests, NULL, NULL);

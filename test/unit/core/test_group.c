@@ -325,8 +325,10 @@ static void test_l_impossible_epochs_hurt_their_sender(void **state)
     (void)state;
     struct stage stage = open_stage(3, 0, 1);
     tell(&stage, "a1 b1 c9");
-    expect(&stage, "wait"); /* the group goes on */
-    tell(&stage, "b2");
+    expect(&stage, "expel"); /* its death could not be told */
+    assert_string_equal(group_culprit(stage.group), "c");
+    tell(&stage, "b2"); /* a death comes first, and the group goes on */
+    assert_string_equal(group_culprit(stage.group), "b");
     expect(&stage, "deprecate 1 charged");
     expect(&stage, "wait");
     tell(&stage, "a2");
@@ -341,6 +343,30 @@ static void test_l_impossible_epochs_hurt_their_sender(void **state)
     group_set_epochs(stage.group, 1, 1);
     tell(&stage, "a2");
     expect(&stage, "sync 2");
+    close_stage(&stage);
+}
+
+/* His agent cannot announce the next epoch: what is stored is above it. The pod that takes the
+ * place asks for the restart that the death should have. */
+static void test_l_the_liar_dies(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(2, 0, 1);
+    tell(&stage, "a1* b5");
+    expect(&stage, "expel");
+    assert_string_equal(group_culprit(stage.group), "b");
+    stage.budget.wants_restart = true; /* what somebody asks for need not wait for that */
+    expect(&stage, "deprecate 1");
+    tell(&stage, "a2");
+    expect(&stage, "expel");
+    tell(&stage, "b5- !b b2+");
+    expect(&stage, "sync 2");
+    tell(&stage, "b7+");
+    expect(&stage, "expel");
+    tell(&stage, "b7+-");
+    expect(&stage, "wait"); /* it is on its way out */
+    tell(&stage, "!b+ b3");
+    expect(&stage, "deprecate 2 charged");
     close_stage(&stage);
 }
 
@@ -377,6 +403,17 @@ static void test_l_malformed_notes(void **state)
                          CASES[i].is);
         assert_int_equal(is_malformed, CASES[i].is_malformed);
     }
+}
+
+static void test_cause_is_of_its_epoch(void **state)
+{
+    (void)state;
+    assert_string_equal(epoch_cause("2 container c ended", 2), "container c ended");
+    assert_null(epoch_cause("2 container c ended", 3));
+    assert_null(epoch_cause("20 container c ended", 2));
+    assert_null(epoch_cause("container c ended", 2));
+    assert_null(epoch_cause("", 2));
+    assert_null(epoch_cause(NULL, 2));
 }
 
 /* ---- places ---- */
@@ -493,7 +530,8 @@ static struct group_plan plain_plan(const struct plain *pods, int64_t members, i
                                           : (struct group_plan){.move = GROUP_FAIL};
     if (at_top == members - done && top > synced)
         return (struct group_plan){GROUP_SYNC, top, false};
-    if (synced <= deprecated && beyond > 0 && beyond + (top == next ? at_top : 0) == members - done)
+    bool is_last = beyond + (top == next ? at_top : 0) == members - done;
+    if (beyond > 0 && (synced > deprecated || is_last))
         return (struct group_plan){.move = GROUP_EXPEL};
     return (struct group_plan){.move = GROUP_WAIT};
 }
@@ -620,7 +658,9 @@ int main(void)
         cmocka_unit_test(test_h_size_changes),
         cmocka_unit_test(test_j_budgets),
         cmocka_unit_test(test_l_impossible_epochs_hurt_their_sender),
+        cmocka_unit_test(test_l_the_liar_dies),
         cmocka_unit_test(test_l_malformed_notes),
+        cmocka_unit_test(test_cause_is_of_its_epoch),
         cmocka_unit_test(test_strangers_at_every_bound),
         cmocka_unit_test(test_twins_of_one_second),
         cmocka_unit_test(test_a_pod_is_moved),

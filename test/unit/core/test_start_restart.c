@@ -69,6 +69,43 @@ static void test_rules(void **state)
     }
 }
 
+/* 82: regular victims, then init containers and sidecars; who caused it has ended before. What is
+ * past and has no process any more begins anew as well. */
+static void test_82_order_of_a_restart_of_all(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_open(&kit, 0);
+    add(&kit, INIT("i", ON_FAILURE), SIDE("s"), SIDE("t"), MAIN("a"),
+        MAIN("b", NEVER, RULES(WHEN(44, ACTION_RESTART_ALL))), MAIN("c", NEVER), MAIN("d"));
+    kit_drain(&kit);
+    runs(&kit, 'i');
+    kit_drain(&kit);
+    ends(&kit, 'i', 0);
+    bring_up(&kit, "stabcd");
+    ends(&kit, 'c', 0);
+    kit_drain(&kit);
+    str_clear(&kit.log);
+    ends(&kit, 'b', 44);
+    expect(&kit, "b unready, a unready, kill a1, d unready, kill d1, s unready, kill s1, "
+                 "t unready, kill t1, weight");
+    ends(&kit, 's', 137);
+    ends(&kit, 't', 137);
+    ends(&kit, 'd', 137);
+    expect(&kit, "");
+    ends(&kit, 'a', 137);
+    expect(&kit, "start i2");
+    runs(&kit, 'i');
+    expect(&kit, "i ready");
+    ends(&kit, 'i', 0);
+    expect(&kit, "i unready, start s2");
+    runs(&kit, 's');
+    expect(&kit, "s ready, start t2");
+    runs(&kit, 't');
+    expect(&kit, "t ready, start a2, start b2, start c2, start d2");
+    kit_close(&kit);
+}
+
 /* 1.4: exec fails -> failed at once, slot freed, restart policy applies. */
 static void test_exec_fails(void **state)
 {
@@ -414,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_policies),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_82_order_of_a_restart_of_all),
         cmocka_unit_test(test_exec_fails),
         cmocka_unit_test(test_exit_while_starting),
         cmocka_unit_test(test_backoff),

@@ -4,6 +4,7 @@
 #include "core/recover/epoch.h"
 #include "kindtest.h"
 #include "model/pattern.h"
+#include "model/podnotes.h"
 
 #define POD(notes)                                                                                 \
     "{'metadata':{'name':'p'" notes "},'spec':{'containers':[{'name':'c','image':'i'}]}}"
@@ -50,6 +51,42 @@ static void test_announcements(void **state)
         if (old != NULL)
             schema_fill(KIND_POD.type, old, yyjson_mut_doc_get_root(old));
         kt_check(&KIND_POD, doc, old, &findings);
+        kt_expect(ROWS[i].label, &findings, ROWS[i].want);
+        findings_done(&findings);
+    }
+}
+
+static void test_l_no_further_than_the_next(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *label, *old, *object;
+        int64_t next;
+        const char *want;
+    } ROWS[] = {
+        {"nothing", POD(""), POD(""), 1, NULL},
+        {"the next", POD(EPOCH("1")), POD(EPOCH("2")), 2, NULL},
+        {"the next attempt", POD(ATTEMPT("0")), POD(ATTEMPT("1")), 2, NULL},
+        {"it was there before", POD(EPOCH("5")), POD(EPOCH("5")), 2, NULL},
+        {"beyond", POD(EPOCH("1")), POD(EPOCH("3")), 2,
+         AT "Invalid value: \"3\": may not be above 2, the epoch that comes next in its JobSet | "
+            "restart the group with: muster restart jobset/NAME"},
+        {"an attempt beyond", POD(""), POD(ATTEMPT("2")), 2,
+         AT_LATER "Invalid value: \"2\": may not be above 1, the attempt that comes next in its "
+                  "JobSet | restart the group with: muster restart jobset/NAME"},
+        {"created beyond", NULL, POD(EPOCH("2")), 1,
+         AT "Invalid value: \"2\": may not be above 1, the epoch that comes next in its JobSet | "
+            "restart the group with: muster restart jobset/NAME"},
+        {"away is another's matter", POD(EPOCH("1")), POD(""), 1, NULL},
+        {"words are too", POD(""), POD(EPOCH("two")), 1, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        scoped_json_mut *doc = kt_parse(ROWS[i].object);
+        scoped_json_mut *old = ROWS[i].old != NULL ? kt_parse(ROWS[i].old) : NULL;
+        struct findings findings = {0};
+        struct check check = {.findings = &findings, .at = yyjson_mut_doc_get_root(doc)};
+        podnotes_check_limit(&check, yyjson_mut_doc_get_root(doc), yyjson_mut_doc_get_root(old),
+                             ROWS[i].next);
         kt_expect(ROWS[i].label, &findings, ROWS[i].want);
         findings_done(&findings);
     }
@@ -122,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_announcements),
+        cmocka_unit_test(test_l_no_further_than_the_next),
         cmocka_unit_test(test_patterns),
     };
     return cmocka_run_group_tests_name("epoch", tests, NULL, NULL);
