@@ -445,23 +445,58 @@ static void test_56_changed_while_it_is_admitted(void **state)
     sim_free(sim);
 }
 
+static void switch_active(struct sim *sim, const char *name, bool is_active)
+{
+    scoped_free char *body = mem_printf("{'spec':{'active':%s}}", is_active ? "true" : "false");
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", name, body));
+    stage_run(sim, 2 * SECOND);
+}
+
+static void expect_stat(struct sim *sim, const char *name, size_t at, const char *want)
+{
+    yyjson_val *stat =
+        yyjson_arr_get(json_at(workload(sim, name)->root, "status.schedulingStats.evictions"), at);
+    scoped_free char *is =
+        mem_printf("%s/%s %lld", json_str_at(stat, "reason"), json_str_at(stat, "underlyingCause"),
+                   (long long)json_int_at(stat, "count", -1));
+    assert_string_equal(is, want);
+}
+
+static size_t count_stats(struct sim *sim, const char *name)
+{
+    return yyjson_arr_size(json_at(workload(sim, name)->root, "status.schedulingStats.evictions"));
+}
+
+/* It was evicted before; another system has left that as the reason why it is not any more. */
 static void test_50_switched_off_by_a_person(void **state)
 {
     (void)state;
     struct sim *sim = open_with(WAITS);
     make_queue(sim, CPU_QUEUE("q", "2"));
     make_job(sim, "a", "'parallelism':1,");
+    stage_run(sim, 5 * MINUTE);
+    reap(sim);
+    stage_run(sim, 70 * SECOND);
+    expect(sim, "job-a", "Admitted", "True/Admitted");
     set_pods(sim, "a", 1, READY);
-    stage_do(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
-                              "{'spec':{'active':false}}"));
-    stage_run(sim, 2 * SECOND);
+    struct write *past =
+        stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
+                    "{'status':{'conditions':[{'type':'Evicted','status':'False','reason':"
+                    "'PodsReadyTimeout','message':'','lastTransitionTime':'2026-01-01T00:00:00Z'}]}"
+                    "}");
+    past->patch_type = PATCH_STRATEGIC;
+    past->sub = SUB_STATUS;
+    stage_do(sim, past);
+    stage_run(sim, SECOND);
+    expect(sim, "job-a", "Evicted", "False/PodsReadyTimeout");
+    expect_stat(sim, "job-a", 0, "PodsReadyTimeout/WaitForStart 1");
+    switch_active(sim, "job-a", false);
     reap(sim);
     expect(sim, "job-a", "Evicted", "True/Deactivated");
     expect(sim, "job-a", "QuotaReserved", "False/Deactivated");
-    yyjson_val *stat = yyjson_arr_get_first(
-        json_at(workload(sim, "job-a")->root, "status.schedulingStats.evictions"));
-    assert_string_equal(json_str_at(stat, "reason"), "Deactivated");
-    assert_string_equal(json_str_at(stat, "underlyingCause"), "");
+    expect_stat(sim, "job-a", 0, "PodsReadyTimeout/WaitForStart 1");
+    expect_stat(sim, "job-a", 1, "Deactivated/ 1");
+    assert_int_equal(count_stats(sim, "job-a"), 2);
     assert_true(is_suspended(sim, "a"));
     sim_free(sim);
 }

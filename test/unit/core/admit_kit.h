@@ -4,7 +4,8 @@
  *     "one:cpu=10 two:cpu=5+2-1"   flavors in order; +borrowing limit, -lending limit
  *     "3*cpu=2,gpu=1; 50/20*cpu=1" pod sets; 50 pods, at least 20
  * The kit is the host: it writes decisions down, puts them again, and notes them as text:
- *     admit a one, admit b one*25, preempt c by a, evict a PodsReadyTimeout/WaitForStart 1 +60,
+ *     admit a one, admit b one*25, preempt c by a InClusterQueue,
+ *     evict a PodsReadyTimeout/WaitForStart 1 +60,
  *     reserve a one, pass a, evict a AdmissionCheck +10,
  *     deactivate a, deactivate a too long, deactivate a refused, release a BackoffFinished, reset
  * a, wait b Pending Pauses are in seconds without their jitter. Waits are noted only when
@@ -356,7 +357,8 @@ static inline void kit_write_evict(struct kit *kit, struct kit_wl *wl,
     wl->facts.evicted = decision->reason;
     wl->facts.evicted_at = kit->now;
     if (decision->reason == EVICTED_PREEMPTED) {
-        kit_note(kit, "preempt %s by %s", wl->key + 3, decision->preemptor + 3);
+        kit_note(kit, "preempt %s by %s %s", wl->key + 3, decision->preemptor + 3,
+                 admit_preempt_text(decision->preempt));
         return;
     }
     kit_note(kit, decision->type == DECIDED_DEACTIVATE ? "deactivate %s" : "evict %s %s",

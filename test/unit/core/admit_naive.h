@@ -48,6 +48,7 @@ struct naive {
 struct n_victim {
     struct n_wl *wl;
     bool is_own;
+    enum admit_preempt_reason why;
 };
 struct n_try {
     struct n_wl *wl;
@@ -264,6 +265,14 @@ static void n_away(struct n_search *s, size_t i, bool is_away)
     }
 }
 
+static enum admit_preempt_reason n_why(const struct n_search *s, const struct n_victim *victim)
+{
+    if (victim->is_own)
+        return PREEMPT_IN_QUEUE;
+    bool is_limited = s->has_limit && victim->wl->facts.priority < s->limit;
+    return is_limited ? PREEMPT_RECLAIM_WHILE_BORROWING : PREEMPT_RECLAIM;
+}
+
 static bool n_least(struct n_search *s, bool may_borrow, bool only_own, struct n_try *out)
 {
     size_t taken[N_WLS], n_taken = 0;
@@ -293,8 +302,11 @@ static bool n_least(struct n_search *s, bool may_borrow, bool only_own, struct n
     for (size_t i = 0; i < n_taken; i++) {
         if (is_kept[i])
             n_away(s, taken[i], false);
-        if (is_found && is_kept[i])
-            out->victims[out->n_victims++] = s->found[taken[i]];
+        if (!is_found || !is_kept[i])
+            continue;
+        struct n_victim *victim = &out->victims[out->n_victims++];
+        *victim = s->found[taken[i]];
+        victim->why = n_why(s, victim);
     }
     return is_found;
 }
@@ -321,7 +333,7 @@ static void n_gather(struct n_search *s)
                                 (rules->reclaim == RECLAIM_ANY ||
                                  (rules->reclaim == RECLAIM_LOWER && is_lower));
         if (uses && may)
-            s->found[s->n_found++] = (struct n_victim){held, is_own};
+            s->found[s->n_found++] = (struct n_victim){held, is_own, PREEMPT_IN_QUEUE};
     }
     for (size_t i = 1; i < s->n_found; i++) {
         for (size_t j = i; j > 0 && n_worth(&s->found[j], &s->found[j - 1]) < 0; j--) {
@@ -669,8 +681,8 @@ static void n_evict(struct naive *n, const struct n_try *t)
         if (victim->facts.evicted != EVICTED_NOT)
             continue;
         char text[128];
-        (void)snprintf(text, sizeof(text), "preempt %s by %s", victim->facts.key + 3,
-                       t->wl->facts.key + 3);
+        (void)snprintf(text, sizeof(text), "preempt %s by %s %s", victim->facts.key + 3,
+                       t->wl->facts.key + 3, admit_preempt_text(t->victims[i].why));
         n_note(n, text);
         victim->facts.evicted = EVICTED_PREEMPTED;
         victim->facts.evicted_at = n->now;

@@ -527,7 +527,7 @@ static void test_a_preemptor_takes_a_flavor_after_its_pause(void **state)
     KIT_EXPECT(&kit, "admit w one, evict w PodsReadyTimeout/WaitForStart 1 +60");
     kit.keeps_pods = true;
     kit_pass(&kit, 66 * SECOND);
-    KIT_EXPECT(&kit, "release w BackoffFinished, preempt r by w");
+    KIT_EXPECT(&kit, "release w BackoffFinished, preempt r by w InClusterQueue");
     kit_pass(&kit, 66 * SECOND);
     KIT_EXPECT(&kit, "admit w one");
     kit_close(&kit);
