@@ -273,6 +273,8 @@ static void put_evict(struct gang_draft *draft, const struct admit_decision *wha
     else if (what->reason == EVICTED_READY_TIMEOUT ||
              (what->reason == EVICTED_CHECK && what->requeue_at != 0))
         put_requeue(draft, what);
+    else if (what->first_evicted_at == 0)
+        gang_draft_drop(draft, "requeueState", "firstEvictedAt");
     checks_reset(draft);
     draft->is_changed = true;
 }
@@ -312,13 +314,11 @@ void decide_release(struct gang_look *look, struct gang_draft *draft)
 static void put_back(struct gang_draft *draft, const struct admit_decision *what)
 {
     bool anew = str_eq(what->text, "Reactivated");
-    yyjson_mut_val *state = yyjson_mut_obj_get(draft->status, "requeueState");
     if (anew) {
         gang_draft_put(draft, "requeueState", NULL);
         gang_draft_put(draft, "flavorPauses", NULL);
-    } else if (yyjson_mut_obj_get(state, "requeueAt") != NULL) {
-        json_mut_put(draft->doc, state, "requeueAt", NULL);
-        draft->is_changed = true;
+    } else {
+        gang_draft_drop(draft, "requeueState", "requeueAt");
     }
     gang_draft_condition(draft, "Requeued", "True", text_or(what->text, "Requeued"),
                          text_or(what->message, "The workload is in the queue again"));

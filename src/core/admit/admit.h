@@ -28,7 +28,8 @@ struct admit_settings {
     enum admit_scope scope;  /* who is blocked by a gang that is not ready */
     bool orders_by_creation; /* requeuingStrategy.timestamp: Creation; else Eviction */
     int64_t limit_count;     /* requeues before it is deactivated, ADMIT_NO_LIMIT: none */
-    time_ms limit_ms;        /* deactivated this long after its first eviction; 0: no limit */
+    time_ms limit_ms;        /* deactivated this long after its first eviction since it was ready;
+                                0: no limit */
     time_ms base_ms, max_ms; /* pauses: base, 2 base, 4 base … max */
     time_ms reset_after_ms;  /* ready for this long: the count is 0 again; 0: never */
 };
@@ -256,7 +257,8 @@ struct admit_decision {
     const char *preemptor; /* its key; of EVICTED_PREEMPTED */
     const char *preemptor_uid;
     enum admit_preempt_reason preempt;
-    /* EVICT for READY_TIMEOUT and CHECK: the new requeue state. */
+    /* EVICT for READY_TIMEOUT and CHECK: the new requeue state. Of every eviction, first_evicted_at
+       0: what is written of it does not count any more. */
     int64_t requeue_count;
     time_ms requeue_at, first_evicted_at;
     const struct admit_failed *failed; /* what to keep of flavors that failed */

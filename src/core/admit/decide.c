@@ -213,6 +213,7 @@ static void preempt_one(struct admit *admit, const struct wl *by, struct victim 
     decision->message = arena_printf(&admit->out, "Preempted to accommodate workload %s (%s)",
                                      by->key, admit_preempt_text(victim.why));
     decision->requeue_count = wl->facts.requeue_count;
+    decision->first_evicted_at = wl->facts.first_evicted_at;
     count_eviction(admit, wl, EVICTED_PREEMPTED);
     wl->facts.evicted = EVICTED_PREEMPTED;
     wl->facts.evicted_at = now;

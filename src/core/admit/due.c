@@ -56,7 +56,7 @@ static time_ms healthy_at(const struct admit *admit, const struct wl *wl)
 
 static time_ms given_up_at(const struct admit *admit, const struct facts *facts)
 {
-    if (admit->settings.limit_ms == 0 || facts->first_evicted_at == 0 || facts->ready == READY_YES)
+    if (admit->settings.limit_ms == 0 || facts->first_evicted_at == 0)
         return TIME_NEVER;
     return facts->first_evicted_at + admit->settings.limit_ms;
 }

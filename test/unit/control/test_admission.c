@@ -311,6 +311,12 @@ static void test_46_47_timeout_then_back(void **state)
     expect(sim, "job-a", "Evicted", "False/QuotaReserved");
     assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
     assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.requeueAt"));
+    /* Ready it keeps its count, but a limit by time begins anew. */
+    assert_non_null(json_at(workload(sim, "job-a")->root, "status.requeueState.firstEvictedAt"));
+    set_pods(sim, "a", 2, READY);
+    expect(sim, "job-a", "PodsReady", "True/Started");
+    assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+    assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.firstEvictedAt"));
     sim_free(sim);
 }
 

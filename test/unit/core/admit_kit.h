@@ -356,6 +356,7 @@ static inline void kit_write_evict(struct kit *kit, struct kit_wl *wl,
 {
     wl->facts.evicted = decision->reason;
     wl->facts.evicted_at = kit->now;
+    wl->facts.first_evicted_at = decision->first_evicted_at;
     if (decision->reason == EVICTED_PREEMPTED) {
         kit_note(kit, "preempt %s by %s %s", wl->key + 3, decision->preemptor + 3,
                  admit_preempt_text(decision->preempt));
@@ -377,7 +378,6 @@ static inline void kit_write_evict(struct kit *kit, struct kit_wl *wl,
         wl->failed[i] = decision->failed[i];
     wl->facts.requeue_count = decision->requeue_count;
     wl->facts.requeue_at = decision->requeue_at;
-    wl->facts.first_evicted_at = decision->first_evicted_at;
     if (decision->reason == EVICTED_READY_TIMEOUT)
         str_addf(&kit->log, " %lld +%lld", (long long)decision->requeue_count,
                  (long long)kit_pause(kit, decision) / SECOND);
@@ -409,11 +409,15 @@ static inline void kit_write(struct kit *kit, const struct admit_decision *decis
         wl->facts.is_held = false;
         wl->facts.requeue_at = 0;
         wl->facts.requeue_count = decision->requeue_count;
-        wl->facts.n_failed = str_eq(decision->text, "Reactivated") ? 0 : wl->facts.n_failed;
+        if (str_eq(decision->text, "Reactivated")) {
+            wl->facts.n_failed = 0;
+            wl->facts.first_evicted_at = 0;
+        }
         break;
     case DECIDED_RESET:
         kit_note(kit, "reset %s", wl->key + 3);
         wl->facts.requeue_count = 0;
+        wl->facts.requeue_at = wl->facts.first_evicted_at = 0;
         wl->facts.n_failed = 0;
         break;
     case DECIDED_WAIT:

@@ -840,6 +840,16 @@ static bool n_act(struct naive *n)
 
 /* ---- time ---- */
 
+/* When it is given up, counted from its first eviction since it was ready; TIME_NEVER: not. */
+static time_ms n_given_up(const struct naive *n, const struct admit_workload *facts)
+{
+    bool was_ready = facts->evicted == EVICTED_NOT &&
+                     (facts->ready == READY_YES || facts->ready == READY_WAITS_RECOVERY);
+    if (n->settings.limit_ms == 0 || was_ready || facts->first_evicted_at == 0)
+        return TIME_NEVER;
+    return facts->first_evicted_at + n->settings.limit_ms;
+}
+
 static void n_time_out(struct naive *n, struct n_wl *wl)
 {
     struct admit_workload *facts = &wl->facts;
@@ -848,8 +858,9 @@ static void n_time_out(struct naive *n, struct n_wl *wl)
     time_ms pause = n->settings.base_ms;
     for (int64_t i = 0; i < facts->requeue_count; i++)
         pause = pause * 2 < n->settings.max_ms ? pause * 2 : n->settings.max_ms;
-    bool is_over = n->settings.limit_count != ADMIT_NO_LIMIT &&
-                   facts->requeue_count + 1 > n->settings.limit_count;
+    bool is_over =
+        n_given_up(n, facts) <= n->now || (n->settings.limit_count != ADMIT_NO_LIMIT &&
+                                           facts->requeue_count + 1 > n->settings.limit_count);
     if (is_over)
         (void)snprintf(text, sizeof(text), "deactivate %s/%s", facts->key + 3, cause);
     else
@@ -881,12 +892,17 @@ static void n_due(struct naive *n, struct n_wl *wl)
             facts->evicted_at = n->now;
             (void)snprintf(text, sizeof(text), "evict %s %s", facts->key + 3,
                            admit_evicted_text(facts->evicted));
-        } else if (runs && at <= n->now) {
+        } else if ((runs && at <= n->now) || n_given_up(n, facts) <= n->now) {
             n_time_out(n, wl);
         } else if (facts->ready == READY_YES && (facts->requeue_count > 0 || has_failed) &&
                    facts->ready_since + settings->reset_after_ms <= n->now) {
             (void)snprintf(text, sizeof(text), "reset %s", facts->key + 3);
         }
+    } else if (!facts->has_quota && facts->is_active && !facts->is_deleted &&
+               n->nodes[wl->queue].rules.stop == STOP_NONE && n_given_up(n, facts) <= n->now) {
+        (void)snprintf(text, sizeof(text), "deactivate %s", facts->key + 3);
+        facts->evicted = EVICTED_LIMIT;
+        facts->is_active = false;
     } else if (!facts->has_quota && facts->is_active && !facts->is_deleted &&
                n->nodes[wl->queue].rules.stop == STOP_NONE &&
                (facts->is_held || facts->requeue_at != 0) && facts->requeue_at <= n->now) {

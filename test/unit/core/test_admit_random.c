@@ -127,6 +127,7 @@ static void random_settings(struct world *w)
     s->scope = (enum admit_scope)pick(w, 3);
     s->orders_by_creation = often(w, 5);
     s->limit_count = often(w, 3) ? pick(w, 2) : ADMIT_NO_LIMIT;
+    s->limit_ms = w->seed % 8 == 2 ? 15 * SECOND : 0;
 }
 
 /* ---- events ---- */

@@ -571,6 +571,50 @@ static void test_49_50_deactivated_by_its_user(void **state)
     kit_close(&kit);
 }
 
+/* Evictions before it was ready do not count: not at its first blip, not for the tries after it,
+ * and not when it is evicted for another reason. Nobody but the engine forgets them here. */
+static void test_limit_by_time_begins_anew_when_it_is_ready(void **state)
+{
+    struct kit kit;
+    struct admit_view view;
+    (void)state;
+    open_waiting(&kit, "one:cpu=1");
+    kit.settings.limit_ms = 9 * MINUTE + 30 * SECOND;
+    kit.settings.recovery_ms = 2 * MINUTE;
+    kit.settings.reset_after_ms = 0;
+    kit_settings(&kit);
+    struct kit_wl *w = kit_job(&kit, "w", "q", 0, "1*cpu=1");
+    kit_pass(&kit, 7 * MINUTE);
+    KIT_EXPECT(&kit, "admit w one, evict w PodsReadyTimeout/WaitForStart 1 +60, "
+                     "release w BackoffFinished, admit w one");
+    assert_int_not_equal(w->facts.first_evicted_at, 0);
+    kit_ready(&kit, "w", READY_YES);
+    kit_pass(&kit, 9 * MINUTE);
+    KIT_EXPECT(&kit, "");
+    kit_ready(&kit, "w", READY_WAITS_RECOVERY);
+    KIT_EXPECT(&kit, "");
+    admit_explain(kit.admit, "ns/w", kit.now, &view);
+    assert_int_equal(view.evict_at, kit.now + 2 * MINUTE);
+    kit_pass(&kit, 2 * MINUTE);
+    KIT_EXPECT(&kit, "evict w PodsReadyTimeout/WaitForRecovery 2 +120");
+    assert_int_equal(w->facts.first_evicted_at, kit.now);
+    kit_pass(&kit, kit.settings.limit_ms - 1);
+    KIT_EXPECT(&kit, "release w BackoffFinished, admit w one, "
+                     "evict w PodsReadyTimeout/WaitForStart 3 +240");
+    kit_pass(&kit, 1);
+    KIT_EXPECT(&kit, "deactivate w");
+    kit_queue(&kit, "p", NULL, "one:cpu=1",
+              &(struct admit_queue){.preemption.within = WITHIN_LOWER});
+    struct kit_wl *v = kit_runs(&kit, "v", "p", 0, "1*cpu=1", "one");
+    v->facts.requeue_count = 1;
+    v->facts.first_evicted_at = kit.now - 9 * MINUTE;
+    kit_put(&kit, v);
+    kit_job(&kit, "high", "p", 1, "1*cpu=1");
+    KIT_EXPECT(&kit, "preempt v by high InClusterQueue, admit high one");
+    assert_int_equal(v->facts.first_evicted_at, 0);
+    kit_close(&kit);
+}
+
 /* Who counts as ready, and when all are: only then the one that waits is let in. */
 static void test_38_when_all_are_ready(void **state)
 {
@@ -746,6 +790,7 @@ int main(void)
         cmocka_unit_test(test_a_flavor_in_its_pause_is_waited_for),
         cmocka_unit_test(test_a_preemptor_takes_a_flavor_after_its_pause),
         cmocka_unit_test(test_limit_by_time),
+        cmocka_unit_test(test_limit_by_time_begins_anew_when_it_is_ready),
         cmocka_unit_test(test_49_50_deactivated_by_its_user),
         cmocka_unit_test(test_38_when_all_are_ready),
         cmocka_unit_test(test_40_nobody_sleeps_while_blocked),
