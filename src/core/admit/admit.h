@@ -236,7 +236,7 @@ enum admit_decision_type {
     DECIDED_RELEASE,    /* write Requeued True with `text`, requeueAt null (all of requeueState null
                            for "Reactivated") */
     DECIDED_WAIT,       /* write QuotaReserved False, `text` as reason, `message` */
-    DECIDED_RESET,      /* requeueState null: it was healthy for long enough */
+    DECIDED_RESET,      /* requeueState null; `text` says why: "Healthy" or "Deactivated" */
 };
 enum admit_preempt_reason { PREEMPT_IN_QUEUE, PREEMPT_RECLAIM, PREEMPT_RECLAIM_WHILE_BORROWING };
 const char *admit_preempt_text(enum admit_preempt_reason reason); /* "InClusterQueue", … */
@@ -246,8 +246,8 @@ struct admit_decision {
     const char *key, *uid;
     const char *text;    /* the condition's reason */
     const char *message; /* for people */
+    const char *queue;   /* of ADMIT, PASS; of EVICT, whose quota it loses, or NULL */
     /* ADMIT: */
-    const char *queue;
     const struct admit_assigned *assigned; /* in order of the pod sets */
     size_t n_assigned;
     bool asks_others; /* it has quota, and is admitted when its checks agree */

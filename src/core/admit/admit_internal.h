@@ -386,6 +386,7 @@ time_ms due_over(const struct facts *facts);
 
 /* decide.c */
 struct admit_decision *decide(struct admit *admit, struct wl *wl, enum admit_decision_type type);
+void decide_reset(struct admit *admit, struct wl *wl, const char *text, const char *message);
 void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason, time_ms now);
 void decide_admit(struct admit *admit, struct wl *wl, const struct attempt *attempt, time_ms now);
 void decide_pass(struct admit *admit, struct wl *wl, time_ms now); /* checks agree */

@@ -5,8 +5,10 @@
  *   admitted                maximumExecutionTimeSeconds: deactivated
  *   in its pause            requeueAt: back into the queue
  *   waiting                 a flavor's pause is over; backoffLimitTimeout
+ *   deactivated             that it is evicted is to be said, its tries are to be forgotten
  * What does not need time (deactivated by its user, its queue drained, reactivated) is due now. */
 #include "core/admit/admit_internal.h"
+#include <assert.h>
 
 static time_ms sooner(time_ms a, time_ms b)
 {
@@ -86,6 +88,13 @@ static time_ms next_flavor_at(const struct wl *wl, time_ms now)
     return at;
 }
 
+static bool has_past(const struct wl *wl)
+{
+    const struct facts *facts = &wl->facts;
+    return facts->requeue_count > 0 || facts->requeue_at != 0 || facts->first_evicted_at != 0 ||
+           wl->failed.len > 0;
+}
+
 static time_ms next_due(const struct admit *admit, const struct wl *wl, time_ms now)
 {
     const struct facts *facts = &wl->facts;
@@ -103,6 +112,10 @@ static time_ms next_due(const struct admit *admit, const struct wl *wl, time_ms 
         if (facts->requeue_at != 0)
             return now;
         return sooner(next_flavor_at(wl, now), sooner(given_up_at(admit, facts), due_over(facts)));
+    case STATE_INACTIVE:
+        return facts->evicted == EVICTED_NOT || has_past(wl) ? now : TIME_NEVER;
+    case STATE_EVICTING:
+        return !facts->is_active && has_past(wl) ? now : TIME_NEVER;
     }
     return TIME_NEVER;
 }
@@ -165,13 +178,20 @@ static void run_holder(struct admit *admit, struct wl *wl, time_ms now)
     } else if (due_over(&wl->facts) <= now) {
         decide_evict(admit, wl, EVICTED_TOO_LONG, now);
     } else if (healthy_at(admit, wl) <= now) {
-        struct admit_decision *decision = decide(admit, wl, DECIDED_RESET);
-        decision->text = "Healthy";
-        decision->message = "It was ready for long enough: retries are counted from 0 again";
-        wl->facts.requeue_count = 0;
-        wl->facts.first_evicted_at = 0;
-        vec_clear(&wl->failed);
+        decide_reset(admit, wl, "Healthy",
+                     "It was ready for long enough: retries are counted from 0 again");
     }
+    due_arm(admit, wl, now);
+}
+
+/* One that is evicted already keeps the reason for it. */
+static void run_switched_off(struct admit *admit, struct wl *wl, time_ms now)
+{
+    assert(!wl->facts.is_active);
+    if (wl->facts.evicted == EVICTED_NOT)
+        decide_evict(admit, wl, EVICTED_INACTIVE, now);
+    else
+        decide_reset(admit, wl, "Deactivated", "It is deactivated: its tries are forgotten");
     due_arm(admit, wl, now);
 }
 
@@ -193,6 +213,10 @@ static void run_one(struct admit *admit, struct wl *wl, time_ms now)
             release(admit, wl, now);
         else
             wl_settle(admit, wl, now); /* a flavor may be tried again */
+        break;
+    case STATE_INACTIVE:
+    case STATE_EVICTING:
+        run_switched_off(admit, wl, now);
         break;
     }
 }

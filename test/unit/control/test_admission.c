@@ -451,6 +451,17 @@ static void test_56_changed_while_it_is_admitted(void **state)
     sim_free(sim);
 }
 
+static size_t count_events(struct sim *sim, const char *name, const char *reason)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    struct obj *event = cache_first(cache, &KIND_EVENT, "default");
+    size_t n = 0;
+    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, "default", event))
+        n += str_eq(json_str_at(event->root, "involvedObject.name"), name) &&
+             (reason == NULL || str_eq(json_str_at(event->root, "reason"), reason));
+    return n;
+}
+
 static void switch_active(struct sim *sim, const char *name, bool is_active)
 {
     scoped_free char *body = mem_printf("{'spec':{'active':%s}}", is_active ? "true" : "false");
@@ -504,6 +515,54 @@ static void test_50_switched_off_by_a_person(void **state)
     expect_stat(sim, "job-a", 1, "Deactivated/ 1");
     assert_int_equal(count_stats(sim, "job-a"), 2);
     assert_true(is_suspended(sim, "a"));
+    sim_free(sim);
+}
+
+static void test_49_switched_off_in_its_pause(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':1,");
+    stage_run(sim, 5 * MINUTE);
+    reap(sim);
+    expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
+    assert_non_null(json_at(workload(sim, "job-a")->root, "status.flavorPauses"));
+    switch_active(sim, "job-a", false);
+    expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
+    expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
+    assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState"));
+    assert_null(json_at(workload(sim, "job-a")->root, "status.flavorPauses"));
+    expect_stat(sim, "job-a", 0, "PodsReadyTimeout/WaitForStart 1");
+    assert_int_equal(count_stats(sim, "job-a"), 1);
+    assert_int_equal(count_events(sim, "job-a", "Healthy"), 0);
+    switch_active(sim, "job-a", true);
+    expect(sim, "job-a", "Requeued", "True/BackoffFinished");
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    stage_run(sim, 5 * MINUTE);
+    assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+    sim_free(sim);
+}
+
+static void test_switched_off_while_it_waits(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "0"));
+    make_job(sim, "a", "'parallelism':1,");
+    expect(sim, "job-a", "QuotaReserved", "False/Pending");
+    switch_active(sim, "job-a", false);
+    expect(sim, "job-a", "Evicted", "True/Deactivated");
+    expect(sim, "job-a", "Requeued", "none");
+    expect_stat(sim, "job-a", 0, "Deactivated/ 1");
+    assert_int_equal(count_stats(sim, "job-a"), 1);
+    assert_int_equal(count_events(sim, "job-a", "EvictedDueToDeactivated"), 0);
+    switch_active(sim, "job-a", true);
+    expect(sim, "job-a", "Evicted", "True/Deactivated");
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_CLUSTERQUEUE, "", "q", CPU_QUEUE("q", "1")));
+    stage_run(sim, 2 * SECOND);
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    expect(sim, "job-a", "Evicted", "False/QuotaReserved");
     sim_free(sim);
 }
 
@@ -634,17 +693,6 @@ static void tell_raw(struct sim *sim, const char *name, const char *type)
     write->sub = SUB_STATUS;
     stage_do(sim, write);
     stage_run(sim, SECOND);
-}
-
-static size_t count_events(struct sim *sim, const char *name, const char *reason)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    struct obj *event = cache_first(cache, &KIND_EVENT, "default");
-    size_t n = 0;
-    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, "default", event))
-        n += str_eq(json_str_at(event->root, "involvedObject.name"), name) &&
-             (reason == NULL || str_eq(json_str_at(event->root, "reason"), reason));
-    return n;
 }
 
 static int64_t reserving(struct sim *sim)
@@ -786,6 +834,8 @@ int main(void)
         cmocka_unit_test(test_maximum_execution_time),
         cmocka_unit_test(test_56_changed_while_it_is_admitted),
         cmocka_unit_test(test_50_switched_off_by_a_person),
+        cmocka_unit_test(test_49_switched_off_in_its_pause),
+        cmocka_unit_test(test_switched_off_while_it_waits),
         cmocka_unit_test(test_13_20_recovery_timeout),
         cmocka_unit_test(test_34_37_block_and_next),
         cmocka_unit_test(test_plain_pod),

@@ -429,7 +429,7 @@ static inline void kit_write(struct kit *kit, const struct admit_decision *decis
         return;
     kit_put(kit, wl);
     if ((decision->type == DECIDED_EVICT || decision->type == DECIDED_DEACTIVATE) &&
-        !kit->keeps_pods)
+        wl->facts.has_quota && !kit->keeps_pods)
         kit_gone(kit, wl->key + 3);
 }
 

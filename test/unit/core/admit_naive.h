@@ -873,6 +873,18 @@ static void n_time_out(struct naive *n, struct n_wl *wl)
     facts->is_active = !is_over;
 }
 
+/* What is left to be said of one that its user has switched off. */
+static void n_switched_off(struct n_wl *wl, char *text, size_t size)
+{
+    struct admit_workload *facts = &wl->facts;
+    bool has_past = facts->requeue_count > 0 || facts->requeue_at != 0 ||
+                    facts->first_evicted_at != 0 || wl->failed[0].count + wl->failed[1].count > 0;
+    if (facts->evicted == EVICTED_NOT)
+        (void)snprintf(text, size, "evict %s Deactivated", facts->key + 3);
+    else if (has_past)
+        (void)snprintf(text, size, "reset %s", facts->key + 3);
+}
+
 static void n_due(struct naive *n, struct n_wl *wl)
 {
     struct admit_workload *facts = &wl->facts;
@@ -898,6 +910,8 @@ static void n_due(struct naive *n, struct n_wl *wl)
                    facts->ready_since + settings->reset_after_ms <= n->now) {
             (void)snprintf(text, sizeof(text), "reset %s", facts->key + 3);
         }
+    } else if (!facts->is_active && !facts->is_deleted) {
+        n_switched_off(wl, text, sizeof(text));
     } else if (!facts->has_quota && facts->is_active && !facts->is_deleted &&
                n->nodes[wl->queue].rules.stop == STOP_NONE && n_given_up(n, facts) <= n->now) {
         (void)snprintf(text, sizeof(text), "deactivate %s", facts->key + 3);

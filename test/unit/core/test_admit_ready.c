@@ -549,7 +549,7 @@ static void test_limit_by_time(void **state)
     kit_close(&kit);
 }
 
-static void test_49_50_deactivated_by_its_user(void **state)
+static void test_50_deactivated_by_its_user(void **state)
 {
     struct kit kit;
     (void)state;
@@ -563,11 +563,63 @@ static void test_49_50_deactivated_by_its_user(void **state)
     assert_int_equal(w->facts.requeue_count, 0);
     kit_gone(&kit, "w");
     KIT_EXPECT(&kit, "");
-    struct kit_wl *v = kit_runs(&kit, "v", "q", 0, "1*cpu=1", "one");
-    v->facts.evicted = EVICTED_READY_TIMEOUT;
-    v->facts.is_active = false;
-    kit_put(&kit, v);
+    kit_close(&kit);
+}
+
+/* Evicted already it keeps its reason, but not its tries; switched on again it does not wait for
+ * the end of the pause in which it was. */
+static void test_49_deactivated_while_it_leaves_or_pauses(void **state)
+{
+    (void)state;
+    for (int is_gone = 0; is_gone < 2; is_gone++) {
+        struct kit kit;
+        struct admit_counts counts;
+        open_waiting(&kit, "one:cpu=1 two:cpu=1");
+        kit.keeps_pods = !is_gone;
+        struct kit_wl *w = kit_job(&kit, "w", "q", 0, "1*cpu=1");
+        kit_pass(&kit, 5 * MINUTE);
+        KIT_EXPECT(&kit, "admit w one, evict w PodsReadyTimeout/WaitForStart 1 +60");
+        w->facts.is_active = false;
+        kit_put(&kit, w);
+        KIT_EXPECT(&kit, "reset w");
+        assert_int_equal(w->facts.evicted, EVICTED_READY_TIMEOUT);
+        assert_int_equal(w->facts.requeue_count + w->facts.requeue_at, 0);
+        admit_queue_counts(kit.admit, "q", &counts);
+        assert_int_equal(counts.evictions[EVICTED_INACTIVE], 0);
+        if (!is_gone)
+            kit_gone(&kit, "w");
+        KIT_EXPECT(&kit, "");
+        w->facts.is_active = true;
+        kit_put(&kit, w);
+        KIT_EXPECT(&kit, "release w BackoffFinished, admit w one");
+        kit_close(&kit);
+    }
+}
+
+static void test_deactivated_while_it_waits(void **state)
+{
+    struct kit kit;
+    struct admit_view view;
+    struct admit_counts counts;
+    (void)state;
+    open_waiting(&kit, "one:cpu=0");
+    struct kit_wl *w = kit_job(&kit, "w", "q", 0, "1*cpu=1");
     KIT_EXPECT(&kit, "");
+    w->facts.is_active = false;
+    w->facts.requeue_count = 2; /* of tries before */
+    kit_put(&kit, w);
+    KIT_EXPECT(&kit, "evict w Deactivated");
+    assert_int_equal(w->facts.requeue_count, 0);
+    admit_explain(kit.admit, "ns/w", kit.now, &view);
+    assert_int_equal(view.state, STATE_INACTIVE);
+    assert_string_equal(view.message, "deactivated");
+    admit_queue_counts(kit.admit, "q", &counts);
+    assert_int_equal(counts.evictions[EVICTED_INACTIVE], 0); /* it had no place to lose */
+    kit_queue(&kit, "q", NULL, "one:cpu=1", NULL);
+    KIT_EXPECT(&kit, "");
+    w->facts.is_active = true;
+    kit_put(&kit, w);
+    KIT_EXPECT(&kit, "admit w one");
     kit_close(&kit);
 }
 
@@ -791,7 +843,9 @@ int main(void)
         cmocka_unit_test(test_a_preemptor_takes_a_flavor_after_its_pause),
         cmocka_unit_test(test_limit_by_time),
         cmocka_unit_test(test_limit_by_time_begins_anew_when_it_is_ready),
-        cmocka_unit_test(test_49_50_deactivated_by_its_user),
+        cmocka_unit_test(test_50_deactivated_by_its_user),
+        cmocka_unit_test(test_49_deactivated_while_it_leaves_or_pauses),
+        cmocka_unit_test(test_deactivated_while_it_waits),
         cmocka_unit_test(test_38_when_all_are_ready),
         cmocka_unit_test(test_40_nobody_sleeps_while_blocked),
         cmocka_unit_test(test_execution_time_is_counted_from_admission),
