@@ -3,7 +3,7 @@
  *   admitted, not ready     timeout or recoveryTimeout: evicted, or deactivated at the limit
  *   admitted, ready         resetAfter: its count is 0 again
  *   admitted                maximumExecutionTimeSeconds: deactivated
- *   in its pause            requeueAt: back into the queue
+ *   in its pause            requeueAt: back into the queue, whether that can be used or not
  *   waiting                 a flavor's pause is over; backoffLimitTimeout
  *   deactivated             that it is evicted is to be said, its tries are to be forgotten
  * What does not need time (deactivated by its user, its queue drained, reactivated) is due now. */
@@ -95,6 +95,28 @@ static bool has_past(const struct wl *wl)
            wl->failed.len > 0;
 }
 
+/* What stopped it has to be there and to go on; any other reason has nothing to do with queues. */
+static bool may_return(const struct wl *wl)
+{
+    const struct local *local = wl->local;
+    if (!wl->facts.is_held)
+        return true;
+    if (wl->facts.held_by == EVICTED_LOCAL_STOPPED)
+        return local->is_known && local->stop == STOP_NONE;
+    if (wl->facts.held_by == EVICTED_QUEUE_STOPPED)
+        return local->is_known && local->queue->is_known && local->queue->rules.stop == STOP_NONE;
+    return true;
+}
+
+static time_ms return_at(const struct wl *wl, time_ms now)
+{
+    const struct facts *facts = &wl->facts;
+    bool is_away = facts->is_held || facts->requeue_at != 0;
+    if (facts->is_deleted || !is_away || !may_return(wl))
+        return TIME_NEVER;
+    return facts->requeue_at > now ? facts->requeue_at : now;
+}
+
 static time_ms next_due(const struct admit *admit, const struct wl *wl, time_ms now)
 {
     const struct facts *facts = &wl->facts;
@@ -104,9 +126,10 @@ static time_ms next_due(const struct admit *admit, const struct wl *wl, time_ms 
         if (forced(wl) != EVICTED_NOT || is_answered(wl))
             return now;
         return sooner(sooner(due_patience(admit, facts), healthy_at(admit, wl)), due_over(facts));
+    case STATE_HELD:
+        return return_at(wl, now);
     case STATE_BACKOFF:
-        return sooner(facts->requeue_at > now ? facts->requeue_at : now,
-                      sooner(given_up_at(admit, facts), due_over(facts)));
+        return sooner(return_at(wl, now), sooner(given_up_at(admit, facts), due_over(facts)));
     case STATE_QUEUED:
     case STATE_PREEMPTING:
         if (facts->requeue_at != 0)
@@ -145,7 +168,8 @@ static void release(struct admit *admit, struct wl *wl, time_ms now)
     const char *text = wl->facts.is_held ? texts[wl->facts.held_by] : NULL;
     struct admit_decision *decision = decide(admit, wl, DECIDED_RELEASE);
     decision->text = text ? text : "BackoffFinished";
-    decision->message = "The workload is queued again";
+    decision->message = wl->state == STATE_HELD ? "The workload may be queued again"
+                                                : "The workload is queued again";
     if (text && str_eq(text, "Reactivated")) {
         wl->facts.requeue_count = 0;
         wl->facts.first_evicted_at = 0;
@@ -201,6 +225,9 @@ static void run_one(struct admit *admit, struct wl *wl, time_ms now)
     case STATE_RESERVED:
     case STATE_ADMITTED:
         run_holder(admit, wl, now);
+        break;
+    case STATE_HELD:
+        release(admit, wl, now);
         break;
     case STATE_BACKOFF:
     case STATE_QUEUED:

@@ -372,6 +372,41 @@ static void test_01_limit_deactivates(void **state)
     sim_free(sim);
 }
 
+/* Of a queue that is gone or held nobody is let in, but what is over is over. */
+static void test_05_23_24_without_a_usable_queue(void **state)
+{
+    (void)state;
+    for (int is_held = 0; is_held < 2; is_held++) {
+        struct sim *sim = open_with("{\"enable\":true,\"timeout\":\"10s\",\"requeuingStrategy\":{"
+                                    "\"backoffBaseSeconds\":20,\"backoffLimitCount\":1}}");
+        make_queue(sim, CPU_QUEUE("q", "2"));
+        make_job(sim, "a", "'parallelism':1,");
+        stage_run(sim, 11 * SECOND);
+        reap(sim);
+        expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
+        stage_do(sim, is_held ? stage_write(WRITE_PATCH, &KIND_CLUSTERQUEUE, "", "q",
+                                            "{'spec':{'stopPolicy':'Hold'}}")
+                              : stage_write(WRITE_DELETE, &KIND_LOCALQUEUE, "default", "lq", NULL));
+        stage_run(sim, 25 * SECOND);
+        expect(sim, "job-a", "Requeued", "True/BackoffFinished");
+        expect(sim, "job-a", "Admitted", "False/NoReservation");
+        assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.requeueAt"));
+        assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+        struct write *off = stage_write(
+            WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
+            "{'status':{'conditions':[{'type':'Requeued','status':'False','message':'','reason':"
+            "'DeactivatedDueToRequeuingLimitExceeded','lastTransitionTime':'2026-01-01T00:00:00Z'}]"
+            "}}");
+        off->patch_type = PATCH_STRATEGIC;
+        off->sub = SUB_STATUS;
+        stage_do(sim, off);
+        stage_run(sim, 2 * SECOND);
+        expect(sim, "job-a", "Requeued", "True/Reactivated");
+        assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState"));
+        sim_free(sim);
+    }
+}
+
 static void set_label(struct sim *sim, const char *job, const char *seconds)
 {
     scoped_free char *body = mem_printf(
@@ -831,6 +866,7 @@ int main(void)
         cmocka_unit_test(test_46_47_timeout_then_back),
         cmocka_unit_test(test_watchdog_frees_quota),
         cmocka_unit_test(test_01_limit_deactivates),
+        cmocka_unit_test(test_05_23_24_without_a_usable_queue),
         cmocka_unit_test(test_maximum_execution_time),
         cmocka_unit_test(test_56_changed_while_it_is_admitted),
         cmocka_unit_test(test_50_switched_off_by_a_person),

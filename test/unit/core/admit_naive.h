@@ -918,7 +918,8 @@ static void n_due(struct naive *n, struct n_wl *wl)
         facts->evicted = EVICTED_LIMIT;
         facts->is_active = false;
     } else if (!facts->has_quota && facts->is_active && !facts->is_deleted &&
-               n->nodes[wl->queue].rules.stop == STOP_NONE &&
+               (n->nodes[wl->queue].rules.stop == STOP_NONE || !facts->is_held ||
+                facts->held_by != EVICTED_QUEUE_STOPPED) &&
                (facts->is_held || facts->requeue_at != 0) && facts->requeue_at <= n->now) {
         const char *why = "BackoffFinished";
         if (facts->is_held && facts->held_by == EVICTED_QUEUE_STOPPED)

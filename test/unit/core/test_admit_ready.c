@@ -230,6 +230,98 @@ static void test_23_25_47_end_of_a_pause(void **state)
     kit_close(&kit);
 }
 
+/* Whatever keeps it from being queued: 0 nothing of the queue is there, 1 no ClusterQueue, 2 that
+ * does not serve the namespace, 3 it is held, 4 the LocalQueue is, 5 it names a check that is not
+ * there. */
+#define UNUSABLE 6
+static void open_unusable(struct kit *kit, int how)
+{
+    const struct admit_check missing = {.name = "a", .is_missing = true};
+    const struct admit_queue rules = {
+        .stop = how == 3 ? STOP_HOLD : STOP_NONE, .checks = &missing, .n_checks = how == 5};
+    open_waiting(kit, "one:cpu=1");
+    kit_queue(kit, "q", NULL, "one:cpu=1", &rules);
+    if (how <= 1)
+        admit_remove_queue(kit->admit, "q", kit->now);
+    if (how == 0)
+        admit_remove_local(kit->admit, "ns/q", kit->now);
+    if (how == 2 || how == 4)
+        admit_put_local(kit->admit,
+                        &(struct admit_local){.key = "ns/q",
+                                              .queue = "q",
+                                              .stop = how == 4 ? STOP_HOLD : STOP_NONE,
+                                              .is_namespace_refused = how == 2},
+                        kit->now);
+}
+
+static void test_05_23_24_without_a_usable_queue(void **state)
+{
+    (void)state;
+    for (int how = 0; how < UNUSABLE; how++) {
+        struct kit kit;
+        open_unusable(&kit, how);
+        struct kit_wl *off = kit_new(&kit, "off", "q", 0, "1*cpu=1");
+        off->facts.evicted = off->facts.held_by = EVICTED_LIMIT;
+        off->facts.is_held = true;
+        off->facts.requeue_count = 3;
+        kit_put(&kit, off);
+        struct kit_wl *w = kit_new(&kit, "w", "q", 0, "1*cpu=1");
+        w->facts.evicted = w->facts.held_by = EVICTED_READY_TIMEOUT;
+        w->facts.evicted_at = kit.now + 1; /* after the other was made */
+        w->facts.is_held = true;
+        w->facts.requeue_count = 1;
+        w->facts.requeue_at = kit.now + 60 * SECOND;
+        kit_put(&kit, w);
+        KIT_EXPECT(&kit, "release off Reactivated");
+        assert_int_equal(off->facts.requeue_count, 0);
+        kit_pass(&kit, 60 * SECOND - 1);
+        KIT_EXPECT(&kit, "");
+        assert_int_equal(admit_deadline(kit.admit), kit.now + 1);
+        kit_pass(&kit, 1);
+        KIT_EXPECT(&kit, "release w BackoffFinished");
+        assert_int_equal(w->facts.requeue_count, 1);
+        assert_int_equal(w->facts.requeue_at, 0);
+        assert_int_equal(admit_deadline(kit.admit), TIME_NEVER);
+        kit_queue(&kit, "q", NULL, "one:cpu=2", NULL);
+        KIT_EXPECT(&kit, "admit off one, admit w one");
+        kit_close(&kit);
+    }
+}
+
+/* One whose queue was stopped returns when that is there and goes on, and not before. */
+static void test_a_stopped_queue_has_to_go_on(void **state)
+{
+    (void)state;
+    for (int how = 0; how < UNUSABLE; how++) {
+        struct kit kit;
+        open_unusable(&kit, how);
+        struct kit_wl *by_queue = kit_new(&kit, "by-queue", "q", 0, "1*cpu=1");
+        by_queue->facts.evicted = by_queue->facts.held_by = EVICTED_QUEUE_STOPPED;
+        by_queue->facts.is_held = true;
+        kit_put(&kit, by_queue);
+        struct kit_wl *by_local = kit_new(&kit, "by-local", "q", 0, "1*cpu=1");
+        by_local->facts.evicted = by_local->facts.held_by = EVICTED_LOCAL_STOPPED;
+        by_local->facts.is_held = true;
+        kit_put(&kit, by_local);
+        static const char *const wants[UNUSABLE] = {
+            "",
+            "release by-local LocalQueueRestarted",
+            "release by-queue ClusterQueueRestarted, release by-local LocalQueueRestarted",
+            "release by-local LocalQueueRestarted",
+            "release by-queue ClusterQueueRestarted",
+            "release by-queue ClusterQueueRestarted, release by-local LocalQueueRestarted",
+        };
+        kit_step(&kit);
+        if (!str_eq(str_text(&kit.log), wants[how]))
+            fail_msg("%d: '%s', not '%s'", how, str_text(&kit.log), wants[how]);
+        kit_queue(&kit, "q", NULL, "one:cpu=2", NULL);
+        kit_step(&kit);
+        assert_false(by_queue->facts.is_held || by_local->facts.is_held);
+        assert_true(by_queue->facts.is_admitted && by_local->facts.is_admitted);
+        kit_close(&kit);
+    }
+}
+
 static void test_pauses_grow_to_the_cap_and_sum_up(void **state)
 {
     struct kit kit;
@@ -827,6 +919,8 @@ int main(void)
         cmocka_unit_test(test_02_13_14_16_17_19_20_22_timers),
         cmocka_unit_test(test_05_every_deactivation_can_be_undone),
         cmocka_unit_test(test_23_25_47_end_of_a_pause),
+        cmocka_unit_test(test_05_23_24_without_a_usable_queue),
+        cmocka_unit_test(test_a_stopped_queue_has_to_go_on),
         cmocka_unit_test(test_pauses_grow_to_the_cap_and_sum_up),
         cmocka_unit_test(test_those_who_fail_together_do_not_return_together),
         cmocka_unit_test(test_quota_is_held_until_the_pods_are_gone),
