@@ -361,6 +361,8 @@ void attempt_done(struct attempt *attempt);
 /* preempt.c */
 /* Whom to evict so that `uses` fit; false when nobody, or not enough, may be. */
 bool preempt_search(struct admit *admit, struct attempt *attempt, const take_vec *uses);
+/* Of what was found: the level of one use when the victims are gone. */
+uint32_t preempt_level(const struct attempt *attempt, struct take use);
 bool preempt_may_help(const struct queue *queue, int64_t priority);
 bool preempt_may_reclaim(const struct queue *queue);
 

@@ -405,6 +405,21 @@ static bool n_is_avoided(const struct naive *n, const struct n_wl *wl, int f)
     return wl->failed[f].until > n->now;
 }
 
+/* When the victims are gone. */
+static int n_level_after(const struct naive *n, struct n_try *t, int f, int r, int64_t use)
+{
+    n_amounts saved[N_WLS];
+    int home;
+    for (size_t i = 0; i < t->n_victims; i++) {
+        memcpy(saved[i], t->victims[i].wl->uses, sizeof(n_amounts));
+        memset(t->victims[i].wl->uses, 0, sizeof(n_amounts));
+    }
+    int level = n_level(n, t->wl->queue, f, r, use, &home);
+    for (size_t i = 0; i < t->n_victims; i++)
+        memcpy(t->victims[i].wl->uses, saved[i], sizeof(n_amounts));
+    return level;
+}
+
 static void n_try_flavor(struct naive *n, struct n_try *t, size_t set, int f, int *mode, int *level)
 {
     struct n_wl *wl = t->wl;
@@ -416,18 +431,20 @@ static void n_try_flavor(struct naive *n, struct n_try *t, size_t set, int f, in
             continue;
         int64_t use = t->uses[f][r] + wl->needs[set][r] * t->counts[set];
         int home, at = n_level(n, wl->queue, f, r, use, &home), here = 0;
-        *level = at > *level ? at : *level;
-        if (use <= n_available(n, wl->queue, f, r))
-            continue;
+        bool fits = use <= n_available(n, wl->queue, f, r);
         bool may = use <= queue->quota[f][r].nominal || (home >= 0 && n->nodes[home].parent >= 0) ||
                    queue->rules.preemption.borrows_within_cohort;
-        if (use <= n_potential(n, wl->queue, f, r) && may) {
+        if (!fits && use <= n_potential(n, wl->queue, f, r) && may) {
             n_amounts uses = {{0}};
             uses[f][r] = use;
             here = n_preempt(n, wl, uses, t) ? 3 : 1;
             for (size_t i = 0; i < t->n_victims; i++)
                 here = t->victims[i].is_own ? 2 : here;
+            if (here > 1)
+                at = n_level_after(n, t, f, r, use);
         }
+        here = fits ? 4 : here;
+        *level = at > *level ? at : *level;
         *mode = here < *mode ? here : *mode;
     }
 }

@@ -131,11 +131,11 @@ static void test_a_better_one_takes_the_place_of_a_preemptor(void **state)
     kit_close(&kit);
 }
 
-static void test_67_68_which_flavor(void **state)
+static void test_67_68_69_which_flavor(void **state)
 {
     static const struct {
         const char *name, *quotas, *other;
-        bool borrow_next, preempt_next;
+        bool borrow_next, preempt_next, prefers_preemption;
         enum admit_within within;
         int64_t runs;
         const char *want;
@@ -150,6 +150,18 @@ static void test_67_68_which_flavor(void **state)
          .runs = 2, .want = "preempt r by w InClusterQueue, admit w one, admit r two"},
         {"tries the next first", "one:cpu=2 two:cpu=9", "one:cpu=0", .within = WITHIN_LOWER,
          .runs = 2, .preempt_next = true, .want = "admit w two"},
+        {"borrows nothing when its victim is gone", "one:cpu=2 two:cpu=9", "one:cpu=0",
+         .within = WITHIN_LOWER, .runs = 2, .borrow_next = true,
+         .want = "preempt r by w InClusterQueue, admit w one, admit r two"},
+        {"borrows even when its victim is gone", "one:cpu=1 two:cpu=9", "one:cpu=1",
+         .within = WITHIN_LOWER, .runs = 2, .borrow_next = true, .want = "admit w two"},
+        {"69: borrows rather than preempts", "one:cpu=2 two:cpu=1", "one:cpu=0 two:cpu=5",
+         .within = WITHIN_LOWER, .runs = 2, .borrow_next = true, .preempt_next = true,
+         .want = "admit w two"},
+        {"69: preempts rather than borrows", "one:cpu=2 two:cpu=1", "one:cpu=0 two:cpu=5",
+         .within = WITHIN_LOWER, .runs = 2, .borrow_next = true, .preempt_next = true,
+         .prefers_preemption = true,
+         .want = "preempt r by w InClusterQueue, admit w one, admit r two"},
         {"68: no victims", "one:cpu=2 two:cpu=9", "one:cpu=0", .runs = 2, .want = "admit w two"},
     };
     (void)state;
@@ -159,6 +171,7 @@ static void test_67_68_which_flavor(void **state)
         kit_queue(&kit, "q", "all", rows[i].quotas,
                   &(struct admit_queue){.borrow_tries_next = rows[i].borrow_next,
                                         .preempt_tries_next = rows[i].preempt_next,
+                                        .prefers_preemption = rows[i].prefers_preemption,
                                         .preemption.within = rows[i].within});
         kit_queue(&kit, "p", "all", rows[i].other, NULL);
         if (rows[i].runs > 0)
@@ -299,7 +312,7 @@ int main(void)
         cmocka_unit_test(test_64_borrowing_while_taking_back),
         cmocka_unit_test(test_no_flapping_after_preemption),
         cmocka_unit_test(test_a_better_one_takes_the_place_of_a_preemptor),
-        cmocka_unit_test(test_67_68_which_flavor),
+        cmocka_unit_test(test_67_68_69_which_flavor),
         cmocka_unit_test(test_flavors_that_do_not_suit),
         cmocka_unit_test(test_pod_sets_share_flavors),
         cmocka_unit_test(test_quota_for_pods_counts_them),
