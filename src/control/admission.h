@@ -185,6 +185,7 @@ const char *gang_draft_condition_text(const struct gang_draft *draft, const char
                                       const char *field);
 void gang_draft_put(struct gang_draft *draft, const char *field,
                     yyjson_mut_val *value); /* NULL removes */
+void gang_draft_drop(struct gang_draft *draft, const char *object, const char *field);
 void gang_draft_time(struct gang_draft *draft, yyjson_mut_val *obj, const char *field, time_ms at);
 void gang_draft_amount(struct gang_draft *draft, yyjson_mut_val *obj, const char *resource,
                        int64_t milli);

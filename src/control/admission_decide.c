@@ -245,6 +245,12 @@ static void put_requeue(struct gang_draft *draft, const struct admit_decision *w
     gang_draft_put(draft, "flavorPauses", what->n_failed > 0 ? pauses : NULL);
 }
 
+static void forget_tries(struct gang_draft *draft)
+{
+    gang_draft_put(draft, "requeueState", NULL);
+    gang_draft_put(draft, "flavorPauses", NULL);
+}
+
 static void put_evict(struct gang_draft *draft, const struct admit_decision *what)
 {
     const char *reason = text_or(what->text, admit_evicted_text(what->reason));
@@ -265,10 +271,12 @@ static void put_evict(struct gang_draft *draft, const struct admit_decision *wha
     if (what->reason == EVICTED_TOO_LONG) /* switched on again it has all of its time */
         gang_draft_put(draft, GANG_PAST, NULL);
     if (limit != NULL || what->reason == EVICTED_INACTIVE)
-        gang_draft_put(draft, "requeueState", NULL);
+        forget_tries(draft);
     else if (what->reason == EVICTED_READY_TIMEOUT ||
              (what->reason == EVICTED_CHECK && what->requeue_at != 0))
         put_requeue(draft, what);
+    else if (what->first_evicted_at == 0)
+        gang_draft_drop(draft, "requeueState", "firstEvictedAt");
     checks_reset(draft);
     draft->is_changed = true;
 }
@@ -307,15 +315,10 @@ void decide_release(struct gang_look *look, struct gang_draft *draft)
 
 static void put_back(struct gang_draft *draft, const struct admit_decision *what)
 {
-    bool anew = str_eq(what->text, "Reactivated");
-    yyjson_mut_val *state = yyjson_mut_obj_get(draft->status, "requeueState");
-    if (anew) {
-        gang_draft_put(draft, "requeueState", NULL);
-        gang_draft_put(draft, "flavorPauses", NULL);
-    } else if (yyjson_mut_obj_get(state, "requeueAt") != NULL) {
-        json_mut_put(draft->doc, state, "requeueAt", NULL);
-        draft->is_changed = true;
-    }
+    if (str_eq(what->text, "Reactivated"))
+        forget_tries(draft);
+    else
+        gang_draft_drop(draft, "requeueState", "requeueAt");
     gang_draft_condition(draft, "Requeued", "True", text_or(what->text, "Requeued"),
                          text_or(what->message, "The workload is in the queue again"));
 }
@@ -350,8 +353,7 @@ static void put_decision(struct gang_look *look, struct gang_draft *draft,
         put_wait(draft, what);
         return;
     case DECIDED_RESET:
-        gang_draft_put(draft, "requeueState", NULL);
-        gang_draft_put(draft, "flavorPauses", NULL);
+        forget_tries(draft);
         return;
     }
 }

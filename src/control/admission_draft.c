@@ -109,6 +109,15 @@ void gang_draft_put(struct gang_draft *draft, const char *field, yyjson_mut_val 
     draft->is_changed = true;
 }
 
+void gang_draft_drop(struct gang_draft *draft, const char *object, const char *field)
+{
+    yyjson_mut_val *from = yyjson_mut_obj_get(draft->status, object);
+    if (yyjson_mut_obj_get(from, field) == NULL)
+        return;
+    json_mut_put(draft->doc, from, field, NULL);
+    draft->is_changed = true;
+}
+
 /* ---- amounts ---- */
 
 void gang_amount_text(const char *resource, int64_t milli, struct str *out)

@@ -293,6 +293,8 @@ static void put_ready(struct gang_look *look, struct gang_draft *draft)
     if (str_eq(json_str_at(before, "reason"), reason) &&
         str_eq(json_str_at(before, "status"), is_ready ? "True" : "False"))
         return;
+    if (is_ready) /* the limit by time begins anew with the next eviction */
+        gang_draft_drop(draft, "requeueState", "firstEvictedAt");
     gang_draft_condition(draft, "PodsReady", is_ready ? "True" : "False", reason, message);
 }
 

@@ -147,6 +147,8 @@ static void tell_evicted(struct gang_look *look, const struct admit_decision *wh
 {
     const struct obj *workload = look->workload;
     const char *queue = queue_of(look->cache, workload);
+    if (what->reason == EVICTED_INACTIVE && what->queue == NULL)
+        return; /* it had no place, and who switched it off knows */
     scoped_free char *event = mem_printf("EvictedDueTo%s", admit_evicted_text(what->reason));
     tell_event(look, workload, "Normal", event, "%s", what->message);
     if (what->reason == EVICTED_PREEMPTED)
@@ -205,7 +207,8 @@ void tell_decision(struct gang_look *look, const struct admit_decision *what)
     case DECIDED_WAIT: /* the condition says it, with the same text */
         return;
     case DECIDED_RESET:
-        tell_small(look, what, "Healthy", METER_RESET);
+        if (str_eq(what->text, "Healthy"))
+            tell_small(look, what, "Healthy", METER_RESET);
         return;
     }
 }

@@ -20,7 +20,8 @@ static const struct field REQUEUING_FIELDS[] = {
     {"backoffLimitCount", F_INT32, ONE, RANGE, .max = INT32_MAX,
      .doc = "How often it is put back before it is deactivated; no limit when not set."},
     {"backoffLimitTimeout", F_DURATION, ONE,
-     .doc = "How long after its first eviction it is deactivated; no limit when not set."},
+     .doc = "How long after its first eviction since it was ready it is deactivated; no limit when "
+            "not set."},
     {"backoffBaseSeconds", F_INT32, ONE, RANGE, .fallback = "60", .max = SECONDS_MAX,
      .doc = "The pause after the first eviction; doubles with each further one."},
     {"backoffMaxSeconds", F_INT32, ONE, RANGE, .fallback = "3600", .max = SECONDS_MAX,

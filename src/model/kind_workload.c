@@ -83,7 +83,7 @@ static const struct field REQUEUE_FIELDS[] = {
     {"count", F_INT32, ONE, RANGE, .doc = "How often it was evicted because it did not get ready."},
     {"requeueAt", F_TIME, ONE, .doc = "Not before then is it in the queue again."},
     {"firstEvictedAt", F_TIME, ONE,
-     .doc = "When the first of those evictions was; for backoffLimitTimeout."},
+     .doc = "When the first of those evictions since it was ready was; for backoffLimitTimeout."},
     {0}};
 static const struct type TYPE_REQUEUE = {
     KUEUE_V1BETA2("RequeueState"), "What is remembered from one try to the next.", REQUEUE_FIELDS};

@@ -28,7 +28,8 @@ struct admit_settings {
     enum admit_scope scope;  /* who is blocked by a gang that is not ready */
     bool orders_by_creation; /* requeuingStrategy.timestamp: Creation; else Eviction */
     int64_t limit_count;     /* requeues before it is deactivated, ADMIT_NO_LIMIT: none */
-    time_ms limit_ms;        /* deactivated this long after its first eviction; 0: no limit */
+    time_ms limit_ms;        /* deactivated this long after its first eviction since it was ready;
+                                0: no limit */
     time_ms base_ms, max_ms; /* pauses: base, 2 base, 4 base … max */
     time_ms reset_after_ms;  /* ready for this long: the count is 0 again; 0: never */
 };
@@ -235,7 +236,7 @@ enum admit_decision_type {
     DECIDED_RELEASE,    /* write Requeued True with `text`, requeueAt null (all of requeueState null
                            for "Reactivated") */
     DECIDED_WAIT,       /* write QuotaReserved False, `text` as reason, `message` */
-    DECIDED_RESET,      /* requeueState null: it was healthy for long enough */
+    DECIDED_RESET,      /* requeueState null; `text` says why: "Healthy" or "Deactivated" */
 };
 enum admit_preempt_reason { PREEMPT_IN_QUEUE, PREEMPT_RECLAIM, PREEMPT_RECLAIM_WHILE_BORROWING };
 const char *admit_preempt_text(enum admit_preempt_reason reason); /* "InClusterQueue", … */
@@ -245,8 +246,8 @@ struct admit_decision {
     const char *key, *uid;
     const char *text;    /* the condition's reason */
     const char *message; /* for people */
+    const char *queue;   /* of ADMIT, PASS; of EVICT, whose quota it loses, or NULL */
     /* ADMIT: */
-    const char *queue;
     const struct admit_assigned *assigned; /* in order of the pod sets */
     size_t n_assigned;
     bool asks_others; /* it has quota, and is admitted when its checks agree */
@@ -256,7 +257,8 @@ struct admit_decision {
     const char *preemptor; /* its key; of EVICTED_PREEMPTED */
     const char *preemptor_uid;
     enum admit_preempt_reason preempt;
-    /* EVICT for READY_TIMEOUT and CHECK: the new requeue state. */
+    /* EVICT for READY_TIMEOUT and CHECK: the new requeue state. Of every eviction, first_evicted_at
+       0: what is written of it does not count any more. */
     int64_t requeue_count;
     time_ms requeue_at, first_evicted_at;
     const struct admit_failed *failed; /* what to keep of flavors that failed */

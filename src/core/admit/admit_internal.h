@@ -361,6 +361,8 @@ void attempt_done(struct attempt *attempt);
 /* preempt.c */
 /* Whom to evict so that `uses` fit; false when nobody, or not enough, may be. */
 bool preempt_search(struct admit *admit, struct attempt *attempt, const take_vec *uses);
+/* Of what was found: the level of one use when the victims are gone. */
+uint32_t preempt_level(const struct attempt *attempt, struct take use);
 bool preempt_may_help(const struct queue *queue, int64_t priority);
 bool preempt_may_reclaim(const struct queue *queue);
 
@@ -386,6 +388,7 @@ time_ms due_over(const struct facts *facts);
 
 /* decide.c */
 struct admit_decision *decide(struct admit *admit, struct wl *wl, enum admit_decision_type type);
+void decide_reset(struct admit *admit, struct wl *wl, const char *text, const char *message);
 void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason, time_ms now);
 void decide_admit(struct admit *admit, struct wl *wl, const struct attempt *attempt, time_ms now);
 void decide_pass(struct admit *admit, struct wl *wl, time_ms now); /* checks agree */

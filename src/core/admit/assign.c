@@ -32,11 +32,14 @@ static amount used_so_far(const struct attempt *attempt, const struct cell *cell
     return 0;
 }
 
-static enum mode mode_by_preemption(struct admit *admit, struct attempt *attempt, struct take use)
+/* How far it would borrow is told of the time when its victims are gone. */
+static enum mode mode_by_preemption(struct admit *admit, struct attempt *attempt, struct take use,
+                                    uint32_t *level)
 {
     take_vec uses = {.items = &use, .len = 1, .cap = 1};
     if (!preempt_search(admit, attempt, &uses))
         return MODE_NO_CANDIDATES;
+    *level = preempt_level(attempt, use);
     for (size_t i = 0; i < attempt->victims.len; i++) {
         if (attempt->victims.items[i].why == PREEMPT_IN_QUEUE)
             return MODE_PREEMPT;
@@ -49,18 +52,17 @@ static void try_cell(struct admit *admit, struct attempt *attempt, struct take u
 {
     struct cell *home = NULL;
     uint32_t level = quota_level(use.cell, use.amount, &home);
-    choice->level = level > choice->level ? level : choice->level;
-    if (use.amount <= quota_available(use.cell))
-        return;
-    enum mode mode = MODE_NO_FIT;
+    bool fits = use.amount <= quota_available(use.cell);
+    enum mode mode = fits ? MODE_FIT : MODE_NO_FIT;
     bool may_preempt = use.amount <= use.cell->nominal || (home && home->parent) ||
                        attempt->queue->rules.preemption.borrows_within_cohort;
     if (use.amount > use.cell->potential)
         choice->can_ever = false;
-    else if (may_preempt)
-        mode = mode_by_preemption(admit, attempt, use);
-    if (!choice->lack.cell)
+    else if (!fits && may_preempt)
+        mode = mode_by_preemption(admit, attempt, use, &level);
+    if (!fits && !choice->lack.cell)
         choice->lack = use;
+    choice->level = level > choice->level ? level : choice->level;
     choice->mode = mode < choice->mode ? mode : choice->mode;
 }
 

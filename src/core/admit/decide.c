@@ -151,15 +151,25 @@ static const char *evict_message(struct admit *admit, const struct wl *wl,
     return texts[reason] ? texts[reason] : "Evicted";
 }
 
+/* One that was switched off while it waited has lost no place. */
 static void count_eviction(struct admit *admit, struct wl *wl, enum admit_evicted reason)
 {
     struct queue *queue = wl->holds_in ? wl->holds_in : wl->pending_in;
-    if (queue) {
-        queue->evictions[reason]++;
-        queue_changed(admit, queue);
-    }
+    if (!queue)
+        return;
+    queue->evictions[reason]++;
+    queue_changed(admit, queue);
     wl->local->evictions[reason]++;
     local_changed(admit, wl->local);
+}
+
+void decide_reset(struct admit *admit, struct wl *wl, const char *text, const char *message)
+{
+    keep_failed(wl);
+    forget_requeues(wl);
+    struct admit_decision *decision = decide(admit, wl, DECIDED_RESET);
+    decision->text = text;
+    decision->message = message;
 }
 
 void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason, time_ms now)
@@ -194,6 +204,7 @@ void decide_evict(struct admit *admit, struct wl *wl, enum admit_evicted reason,
     decision->text = admit_evicted_text(reason);
     decision->message = evict_message(admit, wl, reason, cause);
     decision->cause = cause;
+    decision->queue = wl->holds_in ? wl->holds_in->node.name : NULL;
     decision->requeue_count = facts->requeue_count;
     decision->requeue_at = facts->requeue_at;
     decision->first_evicted_at = facts->first_evicted_at;
@@ -212,7 +223,9 @@ static void preempt_one(struct admit *admit, const struct wl *by, struct victim 
     decision->preemptor_uid = arena_strdup(&admit->out, by->uid);
     decision->message = arena_printf(&admit->out, "Preempted to accommodate workload %s (%s)",
                                      by->key, admit_preempt_text(victim.why));
+    decision->queue = wl->holds_in->node.name;
     decision->requeue_count = wl->facts.requeue_count;
+    decision->first_evicted_at = wl->facts.first_evicted_at;
     count_eviction(admit, wl, EVICTED_PREEMPTED);
     wl->facts.evicted = EVICTED_PREEMPTED;
     wl->facts.evicted_at = now;

@@ -3,10 +3,12 @@
  *   admitted, not ready     timeout or recoveryTimeout: evicted, or deactivated at the limit
  *   admitted, ready         resetAfter: its count is 0 again
  *   admitted                maximumExecutionTimeSeconds: deactivated
- *   in its pause            requeueAt: back into the queue
+ *   in its pause            requeueAt: back into the queue, whether that can be used or not
  *   waiting                 a flavor's pause is over; backoffLimitTimeout
+ *   deactivated             that it is evicted is to be said, its tries are to be forgotten
  * What does not need time (deactivated by its user, its queue drained, reactivated) is due now. */
 #include "core/admit/admit_internal.h"
+#include <assert.h>
 
 static time_ms sooner(time_ms a, time_ms b)
 {
@@ -56,7 +58,7 @@ static time_ms healthy_at(const struct admit *admit, const struct wl *wl)
 
 static time_ms given_up_at(const struct admit *admit, const struct facts *facts)
 {
-    if (admit->settings.limit_ms == 0 || facts->first_evicted_at == 0 || facts->ready == READY_YES)
+    if (admit->settings.limit_ms == 0 || facts->first_evicted_at == 0)
         return TIME_NEVER;
     return facts->first_evicted_at + admit->settings.limit_ms;
 }
@@ -86,6 +88,35 @@ static time_ms next_flavor_at(const struct wl *wl, time_ms now)
     return at;
 }
 
+static bool has_past(const struct wl *wl)
+{
+    const struct facts *facts = &wl->facts;
+    return facts->requeue_count > 0 || facts->requeue_at != 0 || facts->first_evicted_at != 0 ||
+           wl->failed.len > 0;
+}
+
+/* What stopped it has to be there and to go on; any other reason has nothing to do with queues. */
+static bool may_return(const struct wl *wl)
+{
+    const struct local *local = wl->local;
+    if (!wl->facts.is_held)
+        return true;
+    if (wl->facts.held_by == EVICTED_LOCAL_STOPPED)
+        return local->is_known && local->stop == STOP_NONE;
+    if (wl->facts.held_by == EVICTED_QUEUE_STOPPED)
+        return local->is_known && local->queue->is_known && local->queue->rules.stop == STOP_NONE;
+    return true;
+}
+
+static time_ms return_at(const struct wl *wl, time_ms now)
+{
+    const struct facts *facts = &wl->facts;
+    bool is_away = facts->is_held || facts->requeue_at != 0;
+    if (facts->is_deleted || !is_away || !may_return(wl))
+        return TIME_NEVER;
+    return facts->requeue_at > now ? facts->requeue_at : now;
+}
+
 static time_ms next_due(const struct admit *admit, const struct wl *wl, time_ms now)
 {
     const struct facts *facts = &wl->facts;
@@ -95,14 +126,19 @@ static time_ms next_due(const struct admit *admit, const struct wl *wl, time_ms 
         if (forced(wl) != EVICTED_NOT || is_answered(wl))
             return now;
         return sooner(sooner(due_patience(admit, facts), healthy_at(admit, wl)), due_over(facts));
+    case STATE_HELD:
+        return return_at(wl, now);
     case STATE_BACKOFF:
-        return sooner(facts->requeue_at > now ? facts->requeue_at : now,
-                      sooner(given_up_at(admit, facts), due_over(facts)));
+        return sooner(return_at(wl, now), sooner(given_up_at(admit, facts), due_over(facts)));
     case STATE_QUEUED:
     case STATE_PREEMPTING:
         if (facts->requeue_at != 0)
             return now;
         return sooner(next_flavor_at(wl, now), sooner(given_up_at(admit, facts), due_over(facts)));
+    case STATE_INACTIVE:
+        return facts->evicted == EVICTED_NOT || has_past(wl) ? now : TIME_NEVER;
+    case STATE_EVICTING:
+        return !facts->is_active && has_past(wl) ? now : TIME_NEVER;
     }
     return TIME_NEVER;
 }
@@ -132,7 +168,8 @@ static void release(struct admit *admit, struct wl *wl, time_ms now)
     const char *text = wl->facts.is_held ? texts[wl->facts.held_by] : NULL;
     struct admit_decision *decision = decide(admit, wl, DECIDED_RELEASE);
     decision->text = text ? text : "BackoffFinished";
-    decision->message = "The workload is queued again";
+    decision->message = wl->state == STATE_HELD ? "The workload may be queued again"
+                                                : "The workload is queued again";
     if (text && str_eq(text, "Reactivated")) {
         wl->facts.requeue_count = 0;
         wl->facts.first_evicted_at = 0;
@@ -165,13 +202,20 @@ static void run_holder(struct admit *admit, struct wl *wl, time_ms now)
     } else if (due_over(&wl->facts) <= now) {
         decide_evict(admit, wl, EVICTED_TOO_LONG, now);
     } else if (healthy_at(admit, wl) <= now) {
-        struct admit_decision *decision = decide(admit, wl, DECIDED_RESET);
-        decision->text = "Healthy";
-        decision->message = "It was ready for long enough: retries are counted from 0 again";
-        wl->facts.requeue_count = 0;
-        wl->facts.first_evicted_at = 0;
-        vec_clear(&wl->failed);
+        decide_reset(admit, wl, "Healthy",
+                     "It was ready for long enough: retries are counted from 0 again");
     }
+    due_arm(admit, wl, now);
+}
+
+/* One that is evicted already keeps the reason for it. */
+static void run_switched_off(struct admit *admit, struct wl *wl, time_ms now)
+{
+    assert(!wl->facts.is_active);
+    if (wl->facts.evicted == EVICTED_NOT)
+        decide_evict(admit, wl, EVICTED_INACTIVE, now);
+    else
+        decide_reset(admit, wl, "Deactivated", "It is deactivated: its tries are forgotten");
     due_arm(admit, wl, now);
 }
 
@@ -181,6 +225,9 @@ static void run_one(struct admit *admit, struct wl *wl, time_ms now)
     case STATE_RESERVED:
     case STATE_ADMITTED:
         run_holder(admit, wl, now);
+        break;
+    case STATE_HELD:
+        release(admit, wl, now);
         break;
     case STATE_BACKOFF:
     case STATE_QUEUED:
@@ -193,6 +240,10 @@ static void run_one(struct admit *admit, struct wl *wl, time_ms now)
             release(admit, wl, now);
         else
             wl_settle(admit, wl, now); /* a flavor may be tried again */
+        break;
+    case STATE_INACTIVE:
+    case STATE_EVICTING:
+        run_switched_off(admit, wl, now);
         break;
     }
 }

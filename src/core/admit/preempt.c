@@ -312,3 +312,14 @@ bool preempt_search(struct admit *admit, struct attempt *attempt, const take_vec
         vec_clear(&attempt->victims);
     return is_found;
 }
+
+uint32_t preempt_level(const struct attempt *attempt, struct take use)
+{
+    struct cell *home = NULL;
+    for (size_t i = 0; i < attempt->victims.len; i++)
+        put_back(attempt->victims.items[i].wl, false);
+    uint32_t level = quota_level(use.cell, use.amount, &home);
+    for (size_t i = 0; i < attempt->victims.len; i++)
+        put_back(attempt->victims.items[i].wl, true);
+    return level;
+}

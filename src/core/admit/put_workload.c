@@ -28,6 +28,14 @@ static int check(const struct admit_workload *from, struct err *err)
     return 0;
 }
 
+/* It was ready in this admission, and may be recovering: evictions before that do not count. The
+ * host need not write that down. */
+static bool was_ready(const struct admit_workload *from)
+{
+    return from->evicted == EVICTED_NOT &&
+           (from->ready == READY_YES || from->ready == READY_WAITS_RECOVERY);
+}
+
 static struct facts facts_of(struct admit *admit, const struct admit_workload *from)
 {
     struct facts facts = {
@@ -41,7 +49,7 @@ static struct facts facts_of(struct admit *admit, const struct admit_workload *f
         .ready = from->ready,
         .evicted_at = from->evicted_at,
         .requeue_at = from->requeue_at,
-        .first_evicted_at = from->first_evicted_at,
+        .first_evicted_at = was_ready(from) ? 0 : from->first_evicted_at,
         .ready_since = from->ready_since,
         .requeue_count = from->requeue_count,
         .priority = from->priority,
@@ -198,7 +206,7 @@ int admit_put_workload(struct admit *admit, const struct admit_workload *from, t
     time_ms first_evicted_at = wl->facts.first_evicted_at;
     bool was_held = wl->said == STATE_HELD;
     wl->facts = facts_of(admit, from);
-    if (wl->facts.first_evicted_at == 0 && wl->facts.requeue_count > 0)
+    if (wl->facts.first_evicted_at == 0 && wl->facts.requeue_count > 0 && !was_ready(from))
         wl->facts.first_evicted_at = first_evicted_at;
     read_failed(admit, wl, from);
     consent_answers(admit, wl, from);

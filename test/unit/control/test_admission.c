@@ -311,6 +311,12 @@ static void test_46_47_timeout_then_back(void **state)
     expect(sim, "job-a", "Evicted", "False/QuotaReserved");
     assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
     assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.requeueAt"));
+    /* Ready it keeps its count, but a limit by time begins anew. */
+    assert_non_null(json_at(workload(sim, "job-a")->root, "status.requeueState.firstEvictedAt"));
+    set_pods(sim, "a", 2, READY);
+    expect(sim, "job-a", "PodsReady", "True/Started");
+    assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+    assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.firstEvictedAt"));
     sim_free(sim);
 }
 
@@ -364,6 +370,41 @@ static void test_01_limit_deactivates(void **state)
     reap(sim);
     assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
     sim_free(sim);
+}
+
+/* Of a queue that is gone or held nobody is let in, but what is over is over. */
+static void test_05_23_24_without_a_usable_queue(void **state)
+{
+    (void)state;
+    for (int is_held = 0; is_held < 2; is_held++) {
+        struct sim *sim = open_with("{\"enable\":true,\"timeout\":\"10s\",\"requeuingStrategy\":{"
+                                    "\"backoffBaseSeconds\":20,\"backoffLimitCount\":1}}");
+        make_queue(sim, CPU_QUEUE("q", "2"));
+        make_job(sim, "a", "'parallelism':1,");
+        stage_run(sim, 11 * SECOND);
+        reap(sim);
+        expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
+        stage_do(sim, is_held ? stage_write(WRITE_PATCH, &KIND_CLUSTERQUEUE, "", "q",
+                                            "{'spec':{'stopPolicy':'Hold'}}")
+                              : stage_write(WRITE_DELETE, &KIND_LOCALQUEUE, "default", "lq", NULL));
+        stage_run(sim, 25 * SECOND);
+        expect(sim, "job-a", "Requeued", "True/BackoffFinished");
+        expect(sim, "job-a", "Admitted", "False/NoReservation");
+        assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.requeueAt"));
+        assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+        struct write *off = stage_write(
+            WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
+            "{'status':{'conditions':[{'type':'Requeued','status':'False','message':'','reason':"
+            "'DeactivatedDueToRequeuingLimitExceeded','lastTransitionTime':'2026-01-01T00:00:00Z'}]"
+            "}}");
+        off->patch_type = PATCH_STRATEGIC;
+        off->sub = SUB_STATUS;
+        stage_do(sim, off);
+        stage_run(sim, 2 * SECOND);
+        expect(sim, "job-a", "Requeued", "True/Reactivated");
+        assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState"));
+        sim_free(sim);
+    }
 }
 
 static void set_label(struct sim *sim, const char *job, const char *seconds)
@@ -445,24 +486,118 @@ static void test_56_changed_while_it_is_admitted(void **state)
     sim_free(sim);
 }
 
+static size_t count_events(struct sim *sim, const char *name, const char *reason)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    struct obj *event = cache_first(cache, &KIND_EVENT, "default");
+    size_t n = 0;
+    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, "default", event))
+        n += str_eq(json_str_at(event->root, "involvedObject.name"), name) &&
+             (reason == NULL || str_eq(json_str_at(event->root, "reason"), reason));
+    return n;
+}
+
+static void switch_active(struct sim *sim, const char *name, bool is_active)
+{
+    scoped_free char *body = mem_printf("{'spec':{'active':%s}}", is_active ? "true" : "false");
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", name, body));
+    stage_run(sim, 2 * SECOND);
+}
+
+static void expect_stat(struct sim *sim, const char *name, size_t at, const char *want)
+{
+    yyjson_val *stat =
+        yyjson_arr_get(json_at(workload(sim, name)->root, "status.schedulingStats.evictions"), at);
+    scoped_free char *is =
+        mem_printf("%s/%s %lld", json_str_at(stat, "reason"), json_str_at(stat, "underlyingCause"),
+                   (long long)json_int_at(stat, "count", -1));
+    assert_string_equal(is, want);
+}
+
+static size_t count_stats(struct sim *sim, const char *name)
+{
+    return yyjson_arr_size(json_at(workload(sim, name)->root, "status.schedulingStats.evictions"));
+}
+
+/* It was evicted before; another system has left that as the reason why it is not any more. */
 static void test_50_switched_off_by_a_person(void **state)
 {
     (void)state;
     struct sim *sim = open_with(WAITS);
     make_queue(sim, CPU_QUEUE("q", "2"));
     make_job(sim, "a", "'parallelism':1,");
+    stage_run(sim, 5 * MINUTE);
+    reap(sim);
+    stage_run(sim, 70 * SECOND);
+    expect(sim, "job-a", "Admitted", "True/Admitted");
     set_pods(sim, "a", 1, READY);
-    stage_do(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
-                              "{'spec':{'active':false}}"));
-    stage_run(sim, 2 * SECOND);
+    struct write *past =
+        stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
+                    "{'status':{'conditions':[{'type':'Evicted','status':'False','reason':"
+                    "'PodsReadyTimeout','message':'','lastTransitionTime':'2026-01-01T00:00:00Z'}]}"
+                    "}");
+    past->patch_type = PATCH_STRATEGIC;
+    past->sub = SUB_STATUS;
+    stage_do(sim, past);
+    stage_run(sim, SECOND);
+    expect(sim, "job-a", "Evicted", "False/PodsReadyTimeout");
+    expect_stat(sim, "job-a", 0, "PodsReadyTimeout/WaitForStart 1");
+    switch_active(sim, "job-a", false);
     reap(sim);
     expect(sim, "job-a", "Evicted", "True/Deactivated");
     expect(sim, "job-a", "QuotaReserved", "False/Deactivated");
-    yyjson_val *stat = yyjson_arr_get_first(
-        json_at(workload(sim, "job-a")->root, "status.schedulingStats.evictions"));
-    assert_string_equal(json_str_at(stat, "reason"), "Deactivated");
-    assert_string_equal(json_str_at(stat, "underlyingCause"), "");
+    expect_stat(sim, "job-a", 0, "PodsReadyTimeout/WaitForStart 1");
+    expect_stat(sim, "job-a", 1, "Deactivated/ 1");
+    assert_int_equal(count_stats(sim, "job-a"), 2);
     assert_true(is_suspended(sim, "a"));
+    sim_free(sim);
+}
+
+static void test_49_switched_off_in_its_pause(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_job(sim, "a", "'parallelism':1,");
+    stage_run(sim, 5 * MINUTE);
+    reap(sim);
+    expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
+    assert_non_null(json_at(workload(sim, "job-a")->root, "status.flavorPauses"));
+    switch_active(sim, "job-a", false);
+    expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
+    expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
+    assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState"));
+    assert_null(json_at(workload(sim, "job-a")->root, "status.flavorPauses"));
+    expect_stat(sim, "job-a", 0, "PodsReadyTimeout/WaitForStart 1");
+    assert_int_equal(count_stats(sim, "job-a"), 1);
+    assert_int_equal(count_events(sim, "job-a", "Healthy"), 0);
+    switch_active(sim, "job-a", true);
+    expect(sim, "job-a", "Requeued", "True/BackoffFinished");
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    stage_run(sim, 5 * MINUTE);
+    assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
+    sim_free(sim);
+}
+
+static void test_switched_off_while_it_waits(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with(WAITS);
+    make_queue(sim, CPU_QUEUE("q", "0"));
+    make_job(sim, "a", "'parallelism':1,");
+    expect(sim, "job-a", "QuotaReserved", "False/Pending");
+    switch_active(sim, "job-a", false);
+    expect(sim, "job-a", "Evicted", "True/Deactivated");
+    expect(sim, "job-a", "Requeued", "none");
+    expect_stat(sim, "job-a", 0, "Deactivated/ 1");
+    assert_int_equal(count_stats(sim, "job-a"), 1);
+    assert_int_equal(count_events(sim, "job-a", "EvictedDueToDeactivated"), 0);
+    switch_active(sim, "job-a", true);
+    expect(sim, "job-a", "Evicted", "True/Deactivated");
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_CLUSTERQUEUE, "", "q", CPU_QUEUE("q", "1")));
+    stage_run(sim, 2 * SECOND);
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    expect(sim, "job-a", "Evicted", "False/QuotaReserved");
     sim_free(sim);
 }
 
@@ -645,17 +780,6 @@ static void tell_raw(struct sim *sim, const char *name, const char *type)
     stage_run(sim, SECOND);
 }
 
-static size_t count_events(struct sim *sim, const char *name, const char *reason)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    struct obj *event = cache_first(cache, &KIND_EVENT, "default");
-    size_t n = 0;
-    for (; event != NULL; event = cache_after(cache, &KIND_EVENT, "default", event))
-        n += str_eq(json_str_at(event->root, "involvedObject.name"), name) &&
-             (reason == NULL || str_eq(json_str_at(event->root, "reason"), reason));
-    return n;
-}
-
 static int64_t reserving(struct sim *sim)
 {
     const struct obj *queue = stage_get(sim, &KIND_CLUSTERQUEUE, "", "q");
@@ -792,9 +916,12 @@ int main(void)
         cmocka_unit_test(test_46_47_timeout_then_back),
         cmocka_unit_test(test_watchdog_frees_quota),
         cmocka_unit_test(test_01_limit_deactivates),
+        cmocka_unit_test(test_05_23_24_without_a_usable_queue),
         cmocka_unit_test(test_maximum_execution_time),
         cmocka_unit_test(test_56_changed_while_it_is_admitted),
         cmocka_unit_test(test_50_switched_off_by_a_person),
+        cmocka_unit_test(test_49_switched_off_in_its_pause),
+        cmocka_unit_test(test_switched_off_while_it_waits),
         cmocka_unit_test(test_13_20_recovery_timeout),
         cmocka_unit_test(test_34_37_block_and_next),
         cmocka_unit_test(test_plain_pod),

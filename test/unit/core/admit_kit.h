@@ -4,7 +4,8 @@
  *     "one:cpu=10 two:cpu=5+2-1"   flavors in order; +borrowing limit, -lending limit
  *     "3*cpu=2,gpu=1; 50/20*cpu=1" pod sets; 50 pods, at least 20
  * The kit is the host: it writes decisions down, puts them again, and notes them as text:
- *     admit a one, admit b one*25, preempt c by a, evict a PodsReadyTimeout/WaitForStart 1 +60,
+ *     admit a one, admit b one*25, preempt c by a InClusterQueue,
+ *     evict a PodsReadyTimeout/WaitForStart 1 +60,
  *     reserve a one, pass a, evict a AdmissionCheck +10,
  *     deactivate a, deactivate a too long, deactivate a refused, release a BackoffFinished, reset
  * a, wait b Pending Pauses are in seconds without their jitter. Waits are noted only when
@@ -355,8 +356,10 @@ static inline void kit_write_evict(struct kit *kit, struct kit_wl *wl,
 {
     wl->facts.evicted = decision->reason;
     wl->facts.evicted_at = kit->now;
+    wl->facts.first_evicted_at = decision->first_evicted_at;
     if (decision->reason == EVICTED_PREEMPTED) {
-        kit_note(kit, "preempt %s by %s", wl->key + 3, decision->preemptor + 3);
+        kit_note(kit, "preempt %s by %s %s", wl->key + 3, decision->preemptor + 3,
+                 admit_preempt_text(decision->preempt));
         return;
     }
     kit_note(kit, decision->type == DECIDED_DEACTIVATE ? "deactivate %s" : "evict %s %s",
@@ -375,7 +378,6 @@ static inline void kit_write_evict(struct kit *kit, struct kit_wl *wl,
         wl->failed[i] = decision->failed[i];
     wl->facts.requeue_count = decision->requeue_count;
     wl->facts.requeue_at = decision->requeue_at;
-    wl->facts.first_evicted_at = decision->first_evicted_at;
     if (decision->reason == EVICTED_READY_TIMEOUT)
         str_addf(&kit->log, " %lld +%lld", (long long)decision->requeue_count,
                  (long long)kit_pause(kit, decision) / SECOND);
@@ -407,11 +409,15 @@ static inline void kit_write(struct kit *kit, const struct admit_decision *decis
         wl->facts.is_held = false;
         wl->facts.requeue_at = 0;
         wl->facts.requeue_count = decision->requeue_count;
-        wl->facts.n_failed = str_eq(decision->text, "Reactivated") ? 0 : wl->facts.n_failed;
+        if (str_eq(decision->text, "Reactivated")) {
+            wl->facts.n_failed = 0;
+            wl->facts.first_evicted_at = 0;
+        }
         break;
     case DECIDED_RESET:
         kit_note(kit, "reset %s", wl->key + 3);
         wl->facts.requeue_count = 0;
+        wl->facts.requeue_at = wl->facts.first_evicted_at = 0;
         wl->facts.n_failed = 0;
         break;
     case DECIDED_WAIT:
@@ -423,7 +429,7 @@ static inline void kit_write(struct kit *kit, const struct admit_decision *decis
         return;
     kit_put(kit, wl);
     if ((decision->type == DECIDED_EVICT || decision->type == DECIDED_DEACTIVATE) &&
-        !kit->keeps_pods)
+        wl->facts.has_quota && !kit->keeps_pods)
         kit_gone(kit, wl->key + 3);
 }
 

@@ -48,6 +48,7 @@ struct naive {
 struct n_victim {
     struct n_wl *wl;
     bool is_own;
+    enum admit_preempt_reason why;
 };
 struct n_try {
     struct n_wl *wl;
@@ -264,6 +265,14 @@ static void n_away(struct n_search *s, size_t i, bool is_away)
     }
 }
 
+static enum admit_preempt_reason n_why(const struct n_search *s, const struct n_victim *victim)
+{
+    if (victim->is_own)
+        return PREEMPT_IN_QUEUE;
+    bool is_limited = s->has_limit && victim->wl->facts.priority < s->limit;
+    return is_limited ? PREEMPT_RECLAIM_WHILE_BORROWING : PREEMPT_RECLAIM;
+}
+
 static bool n_least(struct n_search *s, bool may_borrow, bool only_own, struct n_try *out)
 {
     size_t taken[N_WLS], n_taken = 0;
@@ -293,8 +302,11 @@ static bool n_least(struct n_search *s, bool may_borrow, bool only_own, struct n
     for (size_t i = 0; i < n_taken; i++) {
         if (is_kept[i])
             n_away(s, taken[i], false);
-        if (is_found && is_kept[i])
-            out->victims[out->n_victims++] = s->found[taken[i]];
+        if (!is_found || !is_kept[i])
+            continue;
+        struct n_victim *victim = &out->victims[out->n_victims++];
+        *victim = s->found[taken[i]];
+        victim->why = n_why(s, victim);
     }
     return is_found;
 }
@@ -321,7 +333,7 @@ static void n_gather(struct n_search *s)
                                 (rules->reclaim == RECLAIM_ANY ||
                                  (rules->reclaim == RECLAIM_LOWER && is_lower));
         if (uses && may)
-            s->found[s->n_found++] = (struct n_victim){held, is_own};
+            s->found[s->n_found++] = (struct n_victim){held, is_own, PREEMPT_IN_QUEUE};
     }
     for (size_t i = 1; i < s->n_found; i++) {
         for (size_t j = i; j > 0 && n_worth(&s->found[j], &s->found[j - 1]) < 0; j--) {
@@ -393,6 +405,21 @@ static bool n_is_avoided(const struct naive *n, const struct n_wl *wl, int f)
     return wl->failed[f].until > n->now;
 }
 
+/* When the victims are gone. */
+static int n_level_after(const struct naive *n, struct n_try *t, int f, int r, int64_t use)
+{
+    n_amounts saved[N_WLS];
+    int home;
+    for (size_t i = 0; i < t->n_victims; i++) {
+        memcpy(saved[i], t->victims[i].wl->uses, sizeof(n_amounts));
+        memset(t->victims[i].wl->uses, 0, sizeof(n_amounts));
+    }
+    int level = n_level(n, t->wl->queue, f, r, use, &home);
+    for (size_t i = 0; i < t->n_victims; i++)
+        memcpy(t->victims[i].wl->uses, saved[i], sizeof(n_amounts));
+    return level;
+}
+
 static void n_try_flavor(struct naive *n, struct n_try *t, size_t set, int f, int *mode, int *level)
 {
     struct n_wl *wl = t->wl;
@@ -404,18 +431,20 @@ static void n_try_flavor(struct naive *n, struct n_try *t, size_t set, int f, in
             continue;
         int64_t use = t->uses[f][r] + wl->needs[set][r] * t->counts[set];
         int home, at = n_level(n, wl->queue, f, r, use, &home), here = 0;
-        *level = at > *level ? at : *level;
-        if (use <= n_available(n, wl->queue, f, r))
-            continue;
+        bool fits = use <= n_available(n, wl->queue, f, r);
         bool may = use <= queue->quota[f][r].nominal || (home >= 0 && n->nodes[home].parent >= 0) ||
                    queue->rules.preemption.borrows_within_cohort;
-        if (use <= n_potential(n, wl->queue, f, r) && may) {
+        if (!fits && use <= n_potential(n, wl->queue, f, r) && may) {
             n_amounts uses = {{0}};
             uses[f][r] = use;
             here = n_preempt(n, wl, uses, t) ? 3 : 1;
             for (size_t i = 0; i < t->n_victims; i++)
                 here = t->victims[i].is_own ? 2 : here;
+            if (here > 1)
+                at = n_level_after(n, t, f, r, use);
         }
+        here = fits ? 4 : here;
+        *level = at > *level ? at : *level;
         *mode = here < *mode ? here : *mode;
     }
 }
@@ -669,8 +698,8 @@ static void n_evict(struct naive *n, const struct n_try *t)
         if (victim->facts.evicted != EVICTED_NOT)
             continue;
         char text[128];
-        (void)snprintf(text, sizeof(text), "preempt %s by %s", victim->facts.key + 3,
-                       t->wl->facts.key + 3);
+        (void)snprintf(text, sizeof(text), "preempt %s by %s %s", victim->facts.key + 3,
+                       t->wl->facts.key + 3, admit_preempt_text(t->victims[i].why));
         n_note(n, text);
         victim->facts.evicted = EVICTED_PREEMPTED;
         victim->facts.evicted_at = n->now;
@@ -828,6 +857,16 @@ static bool n_act(struct naive *n)
 
 /* ---- time ---- */
 
+/* When it is given up, counted from its first eviction since it was ready; TIME_NEVER: not. */
+static time_ms n_given_up(const struct naive *n, const struct admit_workload *facts)
+{
+    bool was_ready = facts->evicted == EVICTED_NOT &&
+                     (facts->ready == READY_YES || facts->ready == READY_WAITS_RECOVERY);
+    if (n->settings.limit_ms == 0 || was_ready || facts->first_evicted_at == 0)
+        return TIME_NEVER;
+    return facts->first_evicted_at + n->settings.limit_ms;
+}
+
 static void n_time_out(struct naive *n, struct n_wl *wl)
 {
     struct admit_workload *facts = &wl->facts;
@@ -836,8 +875,9 @@ static void n_time_out(struct naive *n, struct n_wl *wl)
     time_ms pause = n->settings.base_ms;
     for (int64_t i = 0; i < facts->requeue_count; i++)
         pause = pause * 2 < n->settings.max_ms ? pause * 2 : n->settings.max_ms;
-    bool is_over = n->settings.limit_count != ADMIT_NO_LIMIT &&
-                   facts->requeue_count + 1 > n->settings.limit_count;
+    bool is_over =
+        n_given_up(n, facts) <= n->now || (n->settings.limit_count != ADMIT_NO_LIMIT &&
+                                           facts->requeue_count + 1 > n->settings.limit_count);
     if (is_over)
         (void)snprintf(text, sizeof(text), "deactivate %s/%s", facts->key + 3, cause);
     else
@@ -848,6 +888,18 @@ static void n_time_out(struct naive *n, struct n_wl *wl)
     facts->evicted = is_over ? EVICTED_LIMIT : EVICTED_READY_TIMEOUT;
     facts->evicted_at = n->now;
     facts->is_active = !is_over;
+}
+
+/* What is left to be said of one that its user has switched off. */
+static void n_switched_off(struct n_wl *wl, char *text, size_t size)
+{
+    struct admit_workload *facts = &wl->facts;
+    bool has_past = facts->requeue_count > 0 || facts->requeue_at != 0 ||
+                    facts->first_evicted_at != 0 || wl->failed[0].count + wl->failed[1].count > 0;
+    if (facts->evicted == EVICTED_NOT)
+        (void)snprintf(text, size, "evict %s Deactivated", facts->key + 3);
+    else if (has_past)
+        (void)snprintf(text, size, "reset %s", facts->key + 3);
 }
 
 static void n_due(struct naive *n, struct n_wl *wl)
@@ -869,14 +921,22 @@ static void n_due(struct naive *n, struct n_wl *wl)
             facts->evicted_at = n->now;
             (void)snprintf(text, sizeof(text), "evict %s %s", facts->key + 3,
                            admit_evicted_text(facts->evicted));
-        } else if (runs && at <= n->now) {
+        } else if ((runs && at <= n->now) || n_given_up(n, facts) <= n->now) {
             n_time_out(n, wl);
         } else if (facts->ready == READY_YES && (facts->requeue_count > 0 || has_failed) &&
                    facts->ready_since + settings->reset_after_ms <= n->now) {
             (void)snprintf(text, sizeof(text), "reset %s", facts->key + 3);
         }
+    } else if (!facts->is_active && !facts->is_deleted) {
+        n_switched_off(wl, text, sizeof(text));
     } else if (!facts->has_quota && facts->is_active && !facts->is_deleted &&
-               n->nodes[wl->queue].rules.stop == STOP_NONE &&
+               n->nodes[wl->queue].rules.stop == STOP_NONE && n_given_up(n, facts) <= n->now) {
+        (void)snprintf(text, sizeof(text), "deactivate %s", facts->key + 3);
+        facts->evicted = EVICTED_LIMIT;
+        facts->is_active = false;
+    } else if (!facts->has_quota && facts->is_active && !facts->is_deleted &&
+               (n->nodes[wl->queue].rules.stop == STOP_NONE || !facts->is_held ||
+                facts->held_by != EVICTED_QUEUE_STOPPED) &&
                (facts->is_held || facts->requeue_at != 0) && facts->requeue_at <= n->now) {
         const char *why = "BackoffFinished";
         if (facts->is_held && facts->held_by == EVICTED_QUEUE_STOPPED)

@@ -17,7 +17,7 @@ static void test_59_no_more_victims_than_needed(void **state)
     kit_runs(&kit, "mid", "q", 0, "1*cpu=2", "one");
     kit_runs(&kit, "high", "q", 1, "1*cpu=3", "one");
     kit_job(&kit, "new", "q", 1, "1*cpu=2");
-    KIT_EXPECT(&kit, "preempt mid by new, admit new one");
+    KIT_EXPECT(&kit, "preempt mid by new InClusterQueue, admit new one");
     kit_close(&kit);
 }
 
@@ -35,7 +35,7 @@ static void test_61_the_latest_of_equals(void **state)
     kit.now += SECOND;
     kit_runs(&kit, "w2", "q", 1, "1*cpu=1", "one");
     kit_put(&kit, new);
-    KIT_EXPECT(&kit, "preempt w2 by new, admit new one");
+    KIT_EXPECT(&kit, "preempt w2 by new InClusterQueue, admit new one");
     kit_close(&kit);
 }
 
@@ -51,7 +51,7 @@ static void test_62_takes_back_before_it_evicts_its_own(void **state)
     kit_runs(&kit, "c2-mid", "c2", 0, "1*cpu=3", "one");
     kit_runs(&kit, "c2-high", "c2", 1, "1*cpu=6", "one");
     kit_job(&kit, "new", "c1", 1, "1*cpu=3");
-    KIT_EXPECT(&kit, "preempt c2-mid by new, admit new one");
+    KIT_EXPECT(&kit, "preempt c2-mid by new InCohortReclamation, admit new one");
     kit_close(&kit);
 }
 
@@ -62,9 +62,9 @@ static void test_64_borrowing_while_taking_back(void **state)
         int64_t victim;
         const char *needs, *want;
     } rows[] = {
-        {-1, "1*cpu=4", "preempt v by new, admit new one"},
+        {-1, "1*cpu=4", "preempt v by new InCohortReclaimWhileBorrowing, admit new one"},
         {1, "1*cpu=4", ""},
-        {1, "1*cpu=2", "preempt v by new, admit new one"},
+        {1, "1*cpu=2", "preempt v by new InCohortReclamation, admit new one"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -100,7 +100,7 @@ static void test_no_flapping_after_preemption(void **state)
     kit_job(&kit, "high", "q", 1, "1*cpu=3");
     kit.now++;
     kit_job(&kit, "tiny", "q", 0, "1*cpu=2");
-    KIT_EXPECT(&kit, "preempt low by high");
+    KIT_EXPECT(&kit, "preempt low by high InClusterQueue");
     struct admit_view view;
     admit_explain(kit.admit, "ns/high", kit.now, &view);
     assert_int_equal(view.state, STATE_PREEMPTING);
@@ -123,7 +123,7 @@ static void test_a_better_one_takes_the_place_of_a_preemptor(void **state)
     kit_queue(&kit, "q", NULL, "one:cpu=4", &(struct admit_queue){.preemption = LOWER});
     kit_runs(&kit, "low", "q", 0, "1*cpu=4", "one");
     kit_job(&kit, "mid", "q", 1, "1*cpu=4");
-    KIT_EXPECT(&kit, "preempt low by mid");
+    KIT_EXPECT(&kit, "preempt low by mid InClusterQueue");
     kit_job(&kit, "high", "q", 2, "1*cpu=4");
     KIT_EXPECT(&kit, "");
     kit_gone(&kit, "low");
@@ -131,11 +131,11 @@ static void test_a_better_one_takes_the_place_of_a_preemptor(void **state)
     kit_close(&kit);
 }
 
-static void test_67_68_which_flavor(void **state)
+static void test_67_68_69_which_flavor(void **state)
 {
     static const struct {
         const char *name, *quotas, *other;
-        bool borrow_next, preempt_next;
+        bool borrow_next, preempt_next, prefers_preemption;
         enum admit_within within;
         int64_t runs;
         const char *want;
@@ -147,9 +147,21 @@ static void test_67_68_which_flavor(void **state)
         {"67: two too small", "one:cpu=1 two:cpu=1", "one:cpu=1", .borrow_next = true,
          .want = "admit w one"},
         {"preempts at the first", "one:cpu=2 two:cpu=9", "one:cpu=0", .within = WITHIN_LOWER,
-         .runs = 2, .want = "preempt r by w, admit w one, admit r two"},
+         .runs = 2, .want = "preempt r by w InClusterQueue, admit w one, admit r two"},
         {"tries the next first", "one:cpu=2 two:cpu=9", "one:cpu=0", .within = WITHIN_LOWER,
          .runs = 2, .preempt_next = true, .want = "admit w two"},
+        {"borrows nothing when its victim is gone", "one:cpu=2 two:cpu=9", "one:cpu=0",
+         .within = WITHIN_LOWER, .runs = 2, .borrow_next = true,
+         .want = "preempt r by w InClusterQueue, admit w one, admit r two"},
+        {"borrows even when its victim is gone", "one:cpu=1 two:cpu=9", "one:cpu=1",
+         .within = WITHIN_LOWER, .runs = 2, .borrow_next = true, .want = "admit w two"},
+        {"69: borrows rather than preempts", "one:cpu=2 two:cpu=1", "one:cpu=0 two:cpu=5",
+         .within = WITHIN_LOWER, .runs = 2, .borrow_next = true, .preempt_next = true,
+         .want = "admit w two"},
+        {"69: preempts rather than borrows", "one:cpu=2 two:cpu=1", "one:cpu=0 two:cpu=5",
+         .within = WITHIN_LOWER, .runs = 2, .borrow_next = true, .preempt_next = true,
+         .prefers_preemption = true,
+         .want = "preempt r by w InClusterQueue, admit w one, admit r two"},
         {"68: no victims", "one:cpu=2 two:cpu=9", "one:cpu=0", .runs = 2, .want = "admit w two"},
     };
     (void)state;
@@ -159,6 +171,7 @@ static void test_67_68_which_flavor(void **state)
         kit_queue(&kit, "q", "all", rows[i].quotas,
                   &(struct admit_queue){.borrow_tries_next = rows[i].borrow_next,
                                         .preempt_tries_next = rows[i].preempt_next,
+                                        .prefers_preemption = rows[i].prefers_preemption,
                                         .preemption.within = rows[i].within});
         kit_queue(&kit, "p", "all", rows[i].other, NULL);
         if (rows[i].runs > 0)
@@ -249,7 +262,7 @@ static void test_71_preempts_rather_than_shrinks(void **state)
     kit_queue(&kit, "q", NULL, "one:gpu=20", &(struct admit_queue){.preemption = LOWER});
     kit_runs(&kit, "low", "q", -1, "10*gpu=1", "one");
     kit_job(&kit, "w", "q", 0, "20/10*gpu=1");
-    KIT_EXPECT(&kit, "preempt low by w, admit w one");
+    KIT_EXPECT(&kit, "preempt low by w InClusterQueue, admit w one");
     kit_close(&kit);
 }
 
@@ -270,7 +283,7 @@ static void test_a_claim_keeps_its_flavor(void **state)
         kit_runs(&kit, "c", "q", 9, "1*cpu=1", "three");
         kit_job(&kit, "x", "q", 3, round == 0 ? "1*cpu=2" : "1*cpu=1");
         kit_job(&kit, "y", "q", 2, "1*cpu=2");
-        KIT_EXPECT(&kit, "preempt a by x, preempt b by y");
+        KIT_EXPECT(&kit, "preempt a by x InClusterQueue, preempt b by y InClusterQueue");
         for (int i = 0; i < 3; i++) { /* something else changes */
             kit_put(&kit, kit_find(&kit, "c"));
             KIT_EXPECT(&kit, "");
@@ -299,7 +312,7 @@ int main(void)
         cmocka_unit_test(test_64_borrowing_while_taking_back),
         cmocka_unit_test(test_no_flapping_after_preemption),
         cmocka_unit_test(test_a_better_one_takes_the_place_of_a_preemptor),
-        cmocka_unit_test(test_67_68_which_flavor),
+        cmocka_unit_test(test_67_68_69_which_flavor),
         cmocka_unit_test(test_flavors_that_do_not_suit),
         cmocka_unit_test(test_pod_sets_share_flavors),
         cmocka_unit_test(test_quota_for_pods_counts_them),

@@ -230,6 +230,98 @@ static void test_23_25_47_end_of_a_pause(void **state)
     kit_close(&kit);
 }
 
+/* Whatever keeps it from being queued: 0 nothing of the queue is there, 1 no ClusterQueue, 2 that
+ * does not serve the namespace, 3 it is held, 4 the LocalQueue is, 5 it names a check that is not
+ * there. */
+#define UNUSABLE 6
+static void open_unusable(struct kit *kit, int how)
+{
+    const struct admit_check missing = {.name = "a", .is_missing = true};
+    const struct admit_queue rules = {
+        .stop = how == 3 ? STOP_HOLD : STOP_NONE, .checks = &missing, .n_checks = how == 5};
+    open_waiting(kit, "one:cpu=1");
+    kit_queue(kit, "q", NULL, "one:cpu=1", &rules);
+    if (how <= 1)
+        admit_remove_queue(kit->admit, "q", kit->now);
+    if (how == 0)
+        admit_remove_local(kit->admit, "ns/q", kit->now);
+    if (how == 2 || how == 4)
+        admit_put_local(kit->admit,
+                        &(struct admit_local){.key = "ns/q",
+                                              .queue = "q",
+                                              .stop = how == 4 ? STOP_HOLD : STOP_NONE,
+                                              .is_namespace_refused = how == 2},
+                        kit->now);
+}
+
+static void test_05_23_24_without_a_usable_queue(void **state)
+{
+    (void)state;
+    for (int how = 0; how < UNUSABLE; how++) {
+        struct kit kit;
+        open_unusable(&kit, how);
+        struct kit_wl *off = kit_new(&kit, "off", "q", 0, "1*cpu=1");
+        off->facts.evicted = off->facts.held_by = EVICTED_LIMIT;
+        off->facts.is_held = true;
+        off->facts.requeue_count = 3;
+        kit_put(&kit, off);
+        struct kit_wl *w = kit_new(&kit, "w", "q", 0, "1*cpu=1");
+        w->facts.evicted = w->facts.held_by = EVICTED_READY_TIMEOUT;
+        w->facts.evicted_at = kit.now + 1; /* after the other was made */
+        w->facts.is_held = true;
+        w->facts.requeue_count = 1;
+        w->facts.requeue_at = kit.now + 60 * SECOND;
+        kit_put(&kit, w);
+        KIT_EXPECT(&kit, "release off Reactivated");
+        assert_int_equal(off->facts.requeue_count, 0);
+        kit_pass(&kit, 60 * SECOND - 1);
+        KIT_EXPECT(&kit, "");
+        assert_int_equal(admit_deadline(kit.admit), kit.now + 1);
+        kit_pass(&kit, 1);
+        KIT_EXPECT(&kit, "release w BackoffFinished");
+        assert_int_equal(w->facts.requeue_count, 1);
+        assert_int_equal(w->facts.requeue_at, 0);
+        assert_int_equal(admit_deadline(kit.admit), TIME_NEVER);
+        kit_queue(&kit, "q", NULL, "one:cpu=2", NULL);
+        KIT_EXPECT(&kit, "admit off one, admit w one");
+        kit_close(&kit);
+    }
+}
+
+/* One whose queue was stopped returns when that is there and goes on, and not before. */
+static void test_a_stopped_queue_has_to_go_on(void **state)
+{
+    (void)state;
+    for (int how = 0; how < UNUSABLE; how++) {
+        struct kit kit;
+        open_unusable(&kit, how);
+        struct kit_wl *by_queue = kit_new(&kit, "by-queue", "q", 0, "1*cpu=1");
+        by_queue->facts.evicted = by_queue->facts.held_by = EVICTED_QUEUE_STOPPED;
+        by_queue->facts.is_held = true;
+        kit_put(&kit, by_queue);
+        struct kit_wl *by_local = kit_new(&kit, "by-local", "q", 0, "1*cpu=1");
+        by_local->facts.evicted = by_local->facts.held_by = EVICTED_LOCAL_STOPPED;
+        by_local->facts.is_held = true;
+        kit_put(&kit, by_local);
+        static const char *const wants[UNUSABLE] = {
+            "",
+            "release by-local LocalQueueRestarted",
+            "release by-queue ClusterQueueRestarted, release by-local LocalQueueRestarted",
+            "release by-local LocalQueueRestarted",
+            "release by-queue ClusterQueueRestarted",
+            "release by-queue ClusterQueueRestarted, release by-local LocalQueueRestarted",
+        };
+        kit_step(&kit);
+        if (!str_eq(str_text(&kit.log), wants[how]))
+            fail_msg("%d: '%s', not '%s'", how, str_text(&kit.log), wants[how]);
+        kit_queue(&kit, "q", NULL, "one:cpu=2", NULL);
+        kit_step(&kit);
+        assert_false(by_queue->facts.is_held || by_local->facts.is_held);
+        assert_true(by_queue->facts.is_admitted && by_local->facts.is_admitted);
+        kit_close(&kit);
+    }
+}
+
 static void test_pauses_grow_to_the_cap_and_sum_up(void **state)
 {
     struct kit kit;
@@ -527,7 +619,7 @@ static void test_a_preemptor_takes_a_flavor_after_its_pause(void **state)
     KIT_EXPECT(&kit, "admit w one, evict w PodsReadyTimeout/WaitForStart 1 +60");
     kit.keeps_pods = true;
     kit_pass(&kit, 66 * SECOND);
-    KIT_EXPECT(&kit, "release w BackoffFinished, preempt r by w");
+    KIT_EXPECT(&kit, "release w BackoffFinished, preempt r by w InClusterQueue");
     kit_pass(&kit, 66 * SECOND);
     KIT_EXPECT(&kit, "admit w one");
     kit_close(&kit);
@@ -549,7 +641,7 @@ static void test_limit_by_time(void **state)
     kit_close(&kit);
 }
 
-static void test_49_50_deactivated_by_its_user(void **state)
+static void test_50_deactivated_by_its_user(void **state)
 {
     struct kit kit;
     (void)state;
@@ -563,11 +655,107 @@ static void test_49_50_deactivated_by_its_user(void **state)
     assert_int_equal(w->facts.requeue_count, 0);
     kit_gone(&kit, "w");
     KIT_EXPECT(&kit, "");
-    struct kit_wl *v = kit_runs(&kit, "v", "q", 0, "1*cpu=1", "one");
-    v->facts.evicted = EVICTED_READY_TIMEOUT;
-    v->facts.is_active = false;
-    kit_put(&kit, v);
+    kit_close(&kit);
+}
+
+/* Evicted already it keeps its reason, but not its tries; switched on again it does not wait for
+ * the end of the pause in which it was. */
+static void test_49_deactivated_while_it_leaves_or_pauses(void **state)
+{
+    (void)state;
+    for (int is_gone = 0; is_gone < 2; is_gone++) {
+        struct kit kit;
+        struct admit_counts counts;
+        open_waiting(&kit, "one:cpu=1 two:cpu=1");
+        kit.keeps_pods = !is_gone;
+        struct kit_wl *w = kit_job(&kit, "w", "q", 0, "1*cpu=1");
+        kit_pass(&kit, 5 * MINUTE);
+        KIT_EXPECT(&kit, "admit w one, evict w PodsReadyTimeout/WaitForStart 1 +60");
+        w->facts.is_active = false;
+        kit_put(&kit, w);
+        KIT_EXPECT(&kit, "reset w");
+        assert_int_equal(w->facts.evicted, EVICTED_READY_TIMEOUT);
+        assert_int_equal(w->facts.requeue_count + w->facts.requeue_at, 0);
+        admit_queue_counts(kit.admit, "q", &counts);
+        assert_int_equal(counts.evictions[EVICTED_INACTIVE], 0);
+        if (!is_gone)
+            kit_gone(&kit, "w");
+        KIT_EXPECT(&kit, "");
+        w->facts.is_active = true;
+        kit_put(&kit, w);
+        KIT_EXPECT(&kit, "release w BackoffFinished, admit w one");
+        kit_close(&kit);
+    }
+}
+
+static void test_deactivated_while_it_waits(void **state)
+{
+    struct kit kit;
+    struct admit_view view;
+    struct admit_counts counts;
+    (void)state;
+    open_waiting(&kit, "one:cpu=0");
+    struct kit_wl *w = kit_job(&kit, "w", "q", 0, "1*cpu=1");
     KIT_EXPECT(&kit, "");
+    w->facts.is_active = false;
+    w->facts.requeue_count = 2; /* of tries before */
+    kit_put(&kit, w);
+    KIT_EXPECT(&kit, "evict w Deactivated");
+    assert_int_equal(w->facts.requeue_count, 0);
+    admit_explain(kit.admit, "ns/w", kit.now, &view);
+    assert_int_equal(view.state, STATE_INACTIVE);
+    assert_string_equal(view.message, "deactivated");
+    admit_queue_counts(kit.admit, "q", &counts);
+    assert_int_equal(counts.evictions[EVICTED_INACTIVE], 0); /* it had no place to lose */
+    kit_queue(&kit, "q", NULL, "one:cpu=1", NULL);
+    KIT_EXPECT(&kit, "");
+    w->facts.is_active = true;
+    kit_put(&kit, w);
+    KIT_EXPECT(&kit, "admit w one");
+    kit_close(&kit);
+}
+
+/* Evictions before it was ready do not count: not at its first blip, not for the tries after it,
+ * and not when it is evicted for another reason. Nobody but the engine forgets them here. */
+static void test_limit_by_time_begins_anew_when_it_is_ready(void **state)
+{
+    struct kit kit;
+    struct admit_view view;
+    (void)state;
+    open_waiting(&kit, "one:cpu=1");
+    kit.settings.limit_ms = 9 * MINUTE + 30 * SECOND;
+    kit.settings.recovery_ms = 2 * MINUTE;
+    kit.settings.reset_after_ms = 0;
+    kit_settings(&kit);
+    struct kit_wl *w = kit_job(&kit, "w", "q", 0, "1*cpu=1");
+    kit_pass(&kit, 7 * MINUTE);
+    KIT_EXPECT(&kit, "admit w one, evict w PodsReadyTimeout/WaitForStart 1 +60, "
+                     "release w BackoffFinished, admit w one");
+    assert_int_not_equal(w->facts.first_evicted_at, 0);
+    kit_ready(&kit, "w", READY_YES);
+    kit_pass(&kit, 9 * MINUTE);
+    KIT_EXPECT(&kit, "");
+    kit_ready(&kit, "w", READY_WAITS_RECOVERY);
+    KIT_EXPECT(&kit, "");
+    admit_explain(kit.admit, "ns/w", kit.now, &view);
+    assert_int_equal(view.evict_at, kit.now + 2 * MINUTE);
+    kit_pass(&kit, 2 * MINUTE);
+    KIT_EXPECT(&kit, "evict w PodsReadyTimeout/WaitForRecovery 2 +120");
+    assert_int_equal(w->facts.first_evicted_at, kit.now);
+    kit_pass(&kit, kit.settings.limit_ms - 1);
+    KIT_EXPECT(&kit, "release w BackoffFinished, admit w one, "
+                     "evict w PodsReadyTimeout/WaitForStart 3 +240");
+    kit_pass(&kit, 1);
+    KIT_EXPECT(&kit, "deactivate w");
+    kit_queue(&kit, "p", NULL, "one:cpu=1",
+              &(struct admit_queue){.preemption.within = WITHIN_LOWER});
+    struct kit_wl *v = kit_runs(&kit, "v", "p", 0, "1*cpu=1", "one");
+    v->facts.requeue_count = 1;
+    v->facts.first_evicted_at = kit.now - 9 * MINUTE;
+    kit_put(&kit, v);
+    kit_job(&kit, "high", "p", 1, "1*cpu=1");
+    KIT_EXPECT(&kit, "preempt v by high InClusterQueue, admit high one");
+    assert_int_equal(v->facts.first_evicted_at, 0);
     kit_close(&kit);
 }
 
@@ -731,6 +919,8 @@ int main(void)
         cmocka_unit_test(test_02_13_14_16_17_19_20_22_timers),
         cmocka_unit_test(test_05_every_deactivation_can_be_undone),
         cmocka_unit_test(test_23_25_47_end_of_a_pause),
+        cmocka_unit_test(test_05_23_24_without_a_usable_queue),
+        cmocka_unit_test(test_a_stopped_queue_has_to_go_on),
         cmocka_unit_test(test_pauses_grow_to_the_cap_and_sum_up),
         cmocka_unit_test(test_those_who_fail_together_do_not_return_together),
         cmocka_unit_test(test_quota_is_held_until_the_pods_are_gone),
@@ -746,7 +936,10 @@ int main(void)
         cmocka_unit_test(test_a_flavor_in_its_pause_is_waited_for),
         cmocka_unit_test(test_a_preemptor_takes_a_flavor_after_its_pause),
         cmocka_unit_test(test_limit_by_time),
-        cmocka_unit_test(test_49_50_deactivated_by_its_user),
+        cmocka_unit_test(test_limit_by_time_begins_anew_when_it_is_ready),
+        cmocka_unit_test(test_50_deactivated_by_its_user),
+        cmocka_unit_test(test_49_deactivated_while_it_leaves_or_pauses),
+        cmocka_unit_test(test_deactivated_while_it_waits),
         cmocka_unit_test(test_38_when_all_are_ready),
         cmocka_unit_test(test_40_nobody_sleeps_while_blocked),
         cmocka_unit_test(test_execution_time_is_counted_from_admission),
