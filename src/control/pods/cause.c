@@ -33,8 +33,8 @@ static bool find_fallen(const struct rpod *pod, struct start_view *ret_view, uin
 
 void cause_add(const struct rpod *pod, struct str *out)
 {
-    struct start_view view;
-    uint32_t i;
+    struct start_view view = {0};
+    uint32_t i = 0;
     if (!find_fallen(pod, &view, &i))
         return;
     const char *message = pod->containers[i].message, *how = ENDS[view.last.why];
