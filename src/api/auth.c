@@ -213,6 +213,7 @@ void auth_admit(void *arg, const struct obj *old, const struct obj *new_, struct
         admit_node(who, old, new_, status);
     if (who->role == ROLE_AGENT && (old == NULL || new_ == NULL || !only_epoch_differs(old, new_)))
         refuse_change(who, new_ ? new_ : old,
-                      "change the annotations " EPOCH_NOTE " and " EPOCH_NOTE_LATER " of its own pod",
+                      "change the annotations " EPOCH_NOTE " and " EPOCH_NOTE_LATER
+                      " of its own pod",
                       status);
 }

@@ -78,6 +78,7 @@ struct crew {
     struct decided *wait; /* that it waits, to be written if it still does; or NULL */
     time_ms wait_at;      /* when */
     bool is_group;        /* of pods, more than one */
+    int64_t missing;      /* of a group that has no quota: so many pods more are needed */
     bool is_leaving;      /* evicted or deleted: its pods are looked at one by one */
     /* For metrics; what was before this process began is not counted. */
     bool is_live;      /* seen before it ended */
@@ -210,6 +211,8 @@ void look_at_gang(struct gang_look *look);
 
 /* ---- admission_pods.c ---- */
 const struct obj *pods_first(const struct gang_look *look); /* of a gang of pods; or NULL */
+/* Pods that a group needs and that are not there, neither waiting nor done. */
+int64_t pods_missing(const struct gang_look *look);
 /* The pods of a Job that have not ended. */
 bool pods_live(struct gang_look *look, const char *owner_uid, bool kill);
 

@@ -373,6 +373,19 @@ static bool has_owner(const struct gang_look *look)
     return look->ops != NULL && speaker(look) != NULL;
 }
 
+/* Pods of a group that were stopped are gone: it waits in the queue when others have come. */
+static void count_missing(struct gang_look *look)
+{
+    struct crew *gang = look->gang;
+    bool asks = gang->is_group && look->ops != NULL && !has_quota(look->workload);
+    int64_t missing = asks ? pods_missing(look) : 0;
+    if (missing == gang->missing)
+        return;
+    gang->missing = missing;
+    feed_workload(look->control, gang, look->workload);
+    control_add(look->control, GANG_STEP);
+}
+
 static void progress(struct gang_look *look)
 {
     const struct obj *workload = look->workload;
@@ -386,6 +399,7 @@ static void progress(struct gang_look *look)
         return;
     }
     gang->is_leaving = false;
+    count_missing(look);
     if (!has_owner(look) && !is_switched_off(workload))
         return; /* whoever made it says what becomes of it */
     struct gang_draft draft = gang_draft_begin(look);

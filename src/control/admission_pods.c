@@ -197,6 +197,13 @@ static int64_t room_of(const struct gang_look *look)
     return room < walk.waiting ? room : walk.waiting;
 }
 
+int64_t pods_missing(const struct gang_look *look)
+{
+    struct walk walk = count(look);
+    int64_t missing = total_of(look) - walk.succeeded - walk.waiting;
+    return missing > 0 ? missing : 0;
+}
+
 static bool pods_are_started(const struct gang_look *look)
 {
     return room_of(look) <= 0;

@@ -30,8 +30,7 @@ static const struct {
 static yyjson_val *news_in(const struct obj *set, size_t of)
 {
     yyjson_val *condition = cell_condition_as(set->root, NEWS[of].type, NEWS[of].status);
-    bool is_told =
-        NEWS[of].only == NULL || str_eq(json_str_at(condition, "reason"), NEWS[of].only);
+    bool is_told = NEWS[of].only == NULL || str_eq(json_str_at(condition, "reason"), NEWS[of].only);
     return is_told ? condition : NULL;
 }
 

@@ -118,13 +118,12 @@ static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const cha
     const struct role *own = &look->state->roles.items[role];
     size_t at = (size_t)index;
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    struct tags tags = {doc,
-                        {[JOB_LABELS] = json_mut_need_obj(doc, root, "metadata.labels"),
-                         [JOB_NOTES] = json_mut_need_obj(doc, root, "metadata.annotations"),
-                         [POD_LABELS] =
-                             json_mut_need_obj(doc, root, "spec.template.metadata.labels"),
-                         [POD_NOTES] =
-                             json_mut_need_obj(doc, root, "spec.template.metadata.annotations")}};
+    struct tags tags = {
+        doc,
+        {[JOB_LABELS] = json_mut_need_obj(doc, root, "metadata.labels"),
+         [JOB_NOTES] = json_mut_need_obj(doc, root, "metadata.annotations"),
+         [POD_LABELS] = json_mut_need_obj(doc, root, "spec.template.metadata.labels"),
+         [POD_NOTES] = json_mut_need_obj(doc, root, "spec.template.metadata.annotations")}};
     tag(&tags, "jobset-name", look->set->meta.name);
     tag(&tags, "jobset-uid", look->set->meta.uid);
     tag(&tags, "replicatedjob-name", own->name);

@@ -180,6 +180,7 @@ struct admit_workload {
     size_t n_pod_sets;
     bool is_active, is_finished;
     bool is_deleted; /* deletionTimestamp is set: wants nothing, holds its quota until it is gone */
+    int64_t missing; /* of its pods, which somebody else makes: it is not queued without them */
 
     bool has_quota; /* QuotaReserved; the next fields are of it */
     const char *queue;

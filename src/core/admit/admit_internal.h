@@ -163,7 +163,7 @@ struct facts {
     enum admit_ready ready;
     struct queue *queue; /* of its quota */
     time_ms reserved_at, admitted_at, evicted_at, requeue_at, first_evicted_at, ready_since;
-    int64_t requeue_count, priority;
+    int64_t requeue_count, priority, missing;
     time_ms created, max_run_ms, past_run_ms;
 };
 

@@ -160,6 +160,11 @@ static const char *held_message(struct admit *admit, const struct wl *wl, const 
     const struct local *local = wl->local;
     if (wl->facts.is_deleted)
         return "it is being deleted";
+    if (wl->facts.missing > 0) {
+        *ret_hint = "create pods with the labels of the group, in place of those that are gone";
+        return arena_printf(&admit->view, "%lld of the pods of its group are missing",
+                            (long long)wl->facts.missing);
+    }
     if (!local->is_known) {
         *ret_hint = "create that LocalQueue, or name another in spec.queueName";
         return arena_printf(&admit->view, "LocalQueue %s does not exist", local->key);

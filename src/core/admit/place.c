@@ -44,7 +44,9 @@ static enum admit_state classify(const struct wl *wl, time_ms now)
     if (!facts->is_active)
         return STATE_INACTIVE;
     const struct local *local = wl->local;
-    if (!local->is_known || local->is_refused || local->stop != STOP_NONE || local->queue->inactive)
+    bool is_open = local->is_known && !local->is_refused && local->stop == STOP_NONE &&
+                   !local->queue->inactive;
+    if (!is_open || facts->missing > 0)
         return STATE_HELD;
     if (facts->requeue_at > now || facts->is_held)
         return STATE_BACKOFF;

@@ -53,6 +53,7 @@ static struct facts facts_of(struct admit *admit, const struct admit_workload *f
         .ready_since = from->ready_since,
         .requeue_count = from->requeue_count,
         .priority = from->priority,
+        .missing = from->missing,
         .created = from->created,
         .max_run_ms = from->max_run_ms,
         .past_run_ms = from->past_run_ms,

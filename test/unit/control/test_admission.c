@@ -707,6 +707,28 @@ static void test_pod_group_gets_a_replacement(void **state)
     sim_free(sim);
 }
 
+/* Evicted, its pods are gone for good: it takes no quota before others have been made. */
+static void test_pod_group_waits_for_its_pods(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("{\"enable\":true,\"timeout\":\"1m\",\"requeuingStrategy\":"
+                                "{\"backoffBaseSeconds\":10}}");
+    make_queue(sim, CPU_QUEUE("q", "2"));
+    make_pod(sim, "p1", "g");
+    make_pod(sim, "p2", "g");
+    say_phase(sim, "p2", "Failed"); /* it is kept, and the group's Workload with it */
+    stage_run(sim, 3 * MINUTE);
+    assert_null(stage_get(sim, &KIND_POD, "default", "p1"));
+    expect(sim, "podgroup-g", "Requeued", "True/BackoffFinished");
+    expect(sim, "podgroup-g", "QuotaReserved", "False/Inadmissible");
+    make_pod(sim, "p3", "g");
+    expect(sim, "podgroup-g", "QuotaReserved", "False/Inadmissible");
+    make_pod(sim, "p4", "g");
+    expect(sim, "podgroup-g", "Admitted", "True/Admitted");
+    assert_int_equal(gates(sim, "p3") + gates(sim, "p4"), 0);
+    sim_free(sim);
+}
+
 /* Each start is a write of its own, and may be refused because somebody else has written. */
 static void test_pod_group_half_started_is_completed(void **state)
 {
@@ -927,6 +949,7 @@ int main(void)
         cmocka_unit_test(test_plain_pod),
         cmocka_unit_test(test_pod_group),
         cmocka_unit_test(test_pod_group_gets_a_replacement),
+        cmocka_unit_test(test_pod_group_waits_for_its_pods),
         cmocka_unit_test(test_pod_group_half_started_is_completed),
         cmocka_unit_test(test_raw_workload),
         cmocka_unit_test(test_raw_workload_ready_then_finished),
