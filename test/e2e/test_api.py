@@ -345,7 +345,7 @@ def the_server_owns_its_fields(world):
     made = world.put(ns, configmap("a", uid="mine", creationTimestamp="2001-01-01T00:00:00Z",
                                    deletionTimestamp="2001-01-01T00:00:00Z"))
     meta = made["metadata"]
-    matches(meta["uid"], r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
+    matches(meta["uid"], r"^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
     equal(meta["creationTimestamp"] > "2020", True, "creation time")
     equal("deletionTimestamp" in meta, False, "deleted")
     world.api.refused(400, "POST", path, configmap("b", resourceVersion="5"))
