@@ -181,12 +181,17 @@ static void put_past(struct gang_draft *draft, const char *type)
     gang_draft_condition(draft, type, "False", "QuotaReserved", message);
 }
 
-static void put_pass(struct gang_look *look, struct gang_draft *draft)
+/* Of who waits, has quota, or was let in just now. */
+static void put_not_ready(struct gang_look *look, struct gang_draft *draft)
 {
-    gang_draft_condition(draft, "Admitted", "True", "Admitted", "The workload is admitted");
     if (gang_waits_for_ready(look->control) && look->ops != NULL)
         gang_draft_condition(draft, "PodsReady", "False", "WaitForStart",
                              "Not all pods are ready or succeeded");
+}
+
+static void put_pass(struct gang_draft *draft)
+{
+    gang_draft_condition(draft, "Admitted", "True", "Admitted", "The workload is admitted");
 }
 
 static void put_admit(struct gang_look *look, struct gang_draft *draft,
@@ -200,7 +205,8 @@ static void put_admit(struct gang_look *look, struct gang_draft *draft,
     gang_draft_put(draft, "resourceRequests", NULL);
     checks_sync(look, draft);
     if (!what->asks_others)
-        put_pass(look, draft);
+        put_pass(draft);
+    put_not_ready(look, draft);
 }
 
 static void count_eviction(struct gang_draft *draft, const char *reason, const char *cause)
@@ -337,7 +343,8 @@ static void put_decision(struct gang_look *look, struct gang_draft *draft,
         put_admit(look, draft, what);
         return;
     case DECIDED_PASS:
-        put_pass(look, draft);
+        put_pass(draft);
+        put_not_ready(look, draft);
         return;
     case DECIDED_EVICT:
     case DECIDED_DEACTIVATE:
@@ -351,6 +358,7 @@ static void put_decision(struct gang_look *look, struct gang_draft *draft,
         return;
     case DECIDED_WAIT:
         put_wait(draft, what);
+        put_not_ready(look, draft);
         return;
     case DECIDED_RESET:
         forget_tries(draft);

@@ -628,6 +628,7 @@ static void test_34_37_block_and_next(void **state)
     make_job(sim, "b", "'parallelism':2,");
     expect(sim, "job-a", "Admitted", "True/Admitted");
     expect(sim, "job-b", "QuotaReserved", "False/WaitingForPodsReady");
+    expect(sim, "job-b", "PodsReady", "False/WaitForStart");
     set_pods(sim, "a", 2, READY);
     expect(sim, "job-b", "Admitted", "True/Admitted");
     sim_free(sim);
