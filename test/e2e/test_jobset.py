@@ -104,7 +104,7 @@ def the_budget_ends(world):
     thing = world.wait("bad", lambda t: is_true(t, "Completed") or is_true(t, "Failed"))
     equal(thing["status"]["terminalState"], "Failed")
     contains(world.kubectl("describe", "jobset", "bad"), "ReachedMaxRestarts")
-    contains(world.api.call("GET", "/metrics").text, "jobset_completed_total 2",
+    contains(world.api.call("GET", "/metrics").text, "jobset_completed_total 3",
              "jobset_failed_total 1")
 
 

@@ -139,6 +139,30 @@ def other_flavor(_):
     equal(len(tale.complete("gang")), 1, "complete")
 
 
+def flavors_tried(tale, name):
+    """Of its first pod set, at each admission."""
+    path = "status.admission.podSetAssignments"
+    lines = tale.find(kind="Workload", name=name, type="Field", path=path)
+    return [line["value"][0]["flavors"]["cpu"] for line in lines if line["value"]]
+
+
+@cases
+def same_flavor(_):
+    tale = Tale("same-flavor")
+    near(tale.admitted("job-gang"), [0, 360000], "admitted")
+    equal(flavors_tried(tale, "job-gang"), ["spot", "reserved"], "flavors")
+    equal(len(tale.complete("gang")), 1, "complete")
+
+
+@cases
+def fragmented(_):
+    tale = Tale("fragmented")
+    equal(len(tale.evicted("job-pair", "PodsReadyTimeout")), 3, "evictions")
+    equal(tale.admitted("job-small"), tale.evicted("job-pair", "PodsReadyTimeout")[:1], "others go on")
+    equal(tale.admitted("job-pair")[-1] > 20 * MINUTE, True, "the last try comes when a machine is free")
+    equal(len(tale.complete("pair")), 1, "complete")
+
+
 @cases
 def never_ready(_):
     tale = Tale("never-ready")
