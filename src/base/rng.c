@@ -65,8 +65,8 @@ bool rng_chance(struct rng *rng, uint32_t numerator, uint32_t denominator)
 void rng_uuid(struct rng *rng, uint64_t serial, char out[37])
 {
     static const char HEX[] = "0123456789abcdef";
-    static const char SHAPE[] = "ssssssss-ssss-8xxx-yxxx-xxxxxxxxxxxx"; /* RFC 9562, 5.8 */
-    uint64_t high = rng_next(rng), low = rng_next(rng), left = serial << 16;
+    static const char SHAPE[] = "ssssssss-xxxx-8xxx-yxxx-xxxxxxxxxxxx"; /* RFC 9562, 5.8 */
+    uint64_t high = rng_next(rng), low = rng_next(rng), left = serial << 32;
     for (size_t i = 0; i < sizeof(SHAPE); i++) {
         uint64_t *bits = i < 18 ? &high : &low;
         switch (SHAPE[i]) {
