@@ -260,7 +260,7 @@ static int parse(struct sv text, char *chars, const yyjson_alc *alc, yyjson_doc 
 {
     scoped_json *doc = NULL;
     int r = read_text(text, chars, alc, &doc, err);
-    if (r == 0)
+    if (doc != NULL)
         r = check_keys(text, chars ? chars : doc->str_pool, doc, err);
     if (r == 0)
         *ret_doc = take_ptr(doc);
