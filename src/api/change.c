@@ -509,9 +509,8 @@ static void admit_restart(void *arg, const struct obj *old, const struct obj *ne
 {
     static const char *const ENDS[] = {"Completed", "Failed"};
     auth_admit(arg, old, new_, status);
-    yyjson_val *conditions = old != NULL ? json_at(old->root, "status.conditions") : NULL;
-    for (size_t i = 0; i < ARRAY_LEN(ENDS) && status_ok(status); i++) {
-        if (!cell_condition_is(conditions, ENDS[i], "True"))
+    for (size_t i = 0; old != NULL && i < ARRAY_LEN(ENDS) && status_ok(status); i++) {
+        if (cell_condition_as(old->root, ENDS[i], "True") == NULL)
             continue;
         scoped_free char *why = mem_printf("it has ended (%s), so there is nothing to restart; "
                                            "delete it and create it anew",
