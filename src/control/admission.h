@@ -211,8 +211,8 @@ void look_at_gang(struct gang_look *look);
 
 /* ---- admission_pods.c ---- */
 const struct obj *pods_first(const struct gang_look *look); /* of a gang of pods; or NULL */
-/* Pods that a group needs and that are not there, neither waiting nor done. */
-int64_t pods_missing(const struct gang_look *look);
+/* Pods that a group without quota needs and that are not there, neither waiting nor done. */
+int64_t pods_missing(struct cache *cache, const struct crew *gang, const struct obj *workload);
 /* The pods of a Job that have not ended. */
 bool pods_live(struct gang_look *look, const char *owner_uid, bool kill);
 

@@ -384,13 +384,6 @@ static void add_requeue(struct feed *feed)
         put->held_by = admit_evicted_of(json_str_at(condition_of(workload, "Requeued"), "reason"));
 }
 
-static int64_t missing_of(struct cache *cache, const struct crew *gang, const struct obj *workload)
-{
-    const struct gang_look look = {.cache = cache, .gang = (struct crew *)gang};
-    bool asks = gang->is_group && gang->ops == &OWNER_PODS;
-    return asks && !condition_is(workload, "QuotaReserved", "True") ? pods_missing(&look) : 0;
-}
-
 void feed_workload(struct control *control, const struct crew *gang, const struct obj *workload)
 {
     struct admission *admission = control_state(control);
@@ -414,7 +407,7 @@ void feed_workload(struct control *control, const struct crew *gang, const struc
                      !condition_is(workload, "DeactivationTarget", "True"),
         .is_finished = condition_is(workload, "Finished", "True"),
         .is_deleted = workload->meta.deleted != 0,
-        .missing = missing_of(feed.cache, gang, workload),
+        .missing = pods_missing(feed.cache, gang, workload),
         .ready = ready ? admit_ready_of(json_str_at(ready, "status"), json_str_at(ready, "reason"))
                        : READY_ABSENT,
         .ready_since = cell_time(ready, "lastTransitionTime")};

@@ -377,8 +377,7 @@ static bool has_owner(const struct gang_look *look)
 static void count_missing(struct gang_look *look)
 {
     struct crew *gang = look->gang;
-    bool asks = gang->is_group && look->ops != NULL && !has_quota(look->workload);
-    int64_t missing = asks ? pods_missing(look) : 0;
+    int64_t missing = pods_missing(look->cache, gang, look->workload);
     if (missing == gang->missing)
         return;
     gang->missing = missing;

@@ -197,10 +197,14 @@ static int64_t room_of(const struct gang_look *look)
     return room < walk.waiting ? room : walk.waiting;
 }
 
-int64_t pods_missing(const struct gang_look *look)
+int64_t pods_missing(struct cache *cache, const struct crew *gang, const struct obj *workload)
 {
-    struct walk walk = count(look);
-    int64_t missing = total_of(look) - walk.succeeded - walk.waiting;
+    const struct gang_look look = {.cache = cache, .gang = (struct crew *)gang};
+    if (!gang->is_group || gang->ops != &OWNER_PODS ||
+        condition_is(workload, "QuotaReserved", "True"))
+        return 0;
+    struct walk walk = count(&look);
+    int64_t missing = total_of(&look) - walk.succeeded - walk.waiting;
     return missing > 0 ? missing : 0;
 }
 
