@@ -8,6 +8,8 @@
 #include "model/cell.h"
 #include <string.h>
 
+#define STUCK_TOLD 5
+
 // clang-format off
 static const char *const NAMES[GANTT_STATES] = {
     [GANTT_NONE] = "", [GANTT_WAITING] = "waiting", [GANTT_PAUSED] = "paused",
@@ -20,13 +22,16 @@ const char *gantt_state_name(enum gantt_state state)
     return NAMES[state];
 }
 
+static bool is_given_up(const struct gantt_row *row)
+{
+    return row->workload != NULL && yyjson_is_false(json_at(row->workload->root, "spec.active"));
+}
+
 const char *gantt_end(const struct gantt_row *row)
 {
     if (row->end != NULL)
         return row->end;
-    bool is_given_up =
-        row->workload != NULL && yyjson_is_false(json_at(row->workload->root, "spec.active"));
-    return is_given_up ? "deactivated" : NAMES[row->now];
+    return is_given_up(row) ? "deactivated" : NAMES[row->now];
 }
 
 /* ---- what an object says ---- */
@@ -284,9 +289,10 @@ static void nodes_last(struct gantt *gantt)
     vec_done(&nodes);
 }
 
-void gantt_finish(struct gantt *gantt, time_ms ms, uint64_t changes)
+void gantt_finish(struct gantt *gantt, time_ms ms, uint64_t changes, bool is_final)
 {
     size_t kept = 0;
+    gantt->is_final = is_final;
     gantt->length = ms > 0 ? ms : 1;
     gantt->changes = changes;
     for (size_t i = 0; i < gantt->rows.len; i++) {
@@ -305,6 +311,28 @@ void gantt_finish(struct gantt *gantt, time_ms ms, uint64_t changes)
     }
     gantt->rows.len = kept;
     nodes_last(gantt);
+}
+
+static bool is_stuck(const struct gantt_row *row)
+{
+    bool is_waiting = row->now == GANTT_WAITING || row->now == GANTT_STARTING;
+    return is_waiting && !is_given_up(row);
+}
+
+void gantt_stuck(const struct gantt *gantt, struct str *out)
+{
+    size_t stuck = 0;
+    for (size_t i = 0; gantt->is_final && i < gantt->rows.len; i++) {
+        if (!is_stuck(gantt->rows.items[i]))
+            continue;
+        stuck++;
+        if (stuck <= STUCK_TOLD)
+            str_addf(out, "%s%s", stuck > 1 ? ", " : "", gantt->rows.items[i]->label);
+    }
+    if (stuck > STUCK_TOLD)
+        str_addf(out, " and %zu more", stuck - STUCK_TOLD);
+    if (stuck > 0)
+        str_add(out, " will never be ready: nothing can happen any more");
 }
 
 void gantt_summary(const struct gantt *gantt, struct str *out)

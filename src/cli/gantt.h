@@ -45,6 +45,7 @@ struct gantt {
     time_ms length;
     size_t jobs, nodes, pods;
     uint64_t changes;
+    bool is_final;
     VEC(struct gantt_row *) rows;
     struct map *by_uid; /* of the object itself; of a Workload by the UID of its owner */
 };
@@ -52,8 +53,9 @@ struct gantt {
 void gantt_init(struct gantt *gantt, const char *title);
 void gantt_done(struct gantt *gantt);
 void gantt_add(struct gantt *gantt, const struct line *line);
-/* Closes what is open; no line may come afterwards. */
-void gantt_finish(struct gantt *gantt, time_ms ms, uint64_t changes);
+/* Closes what is open; no line may come afterwards. `is_final`: nothing can happen any more, so who
+ * is not ready by now never will be. */
+void gantt_finish(struct gantt *gantt, time_ms ms, uint64_t changes, bool is_final);
 
 struct gantt_look {
     size_t width;
@@ -64,3 +66,5 @@ void gantt_text(const struct gantt *gantt, const struct gantt_look *look, struct
 void gantt_html(const struct gantt *gantt, struct str *out);
 /* "3 jobs on 2 nodes, 10m35s, 214 changes" */
 void gantt_summary(const struct gantt *gantt, struct str *out);
+/* Who waits for what will never come, as a sentence; nothing when there is nobody. */
+void gantt_stuck(const struct gantt *gantt, struct str *out);

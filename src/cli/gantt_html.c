@@ -149,6 +149,7 @@ void gantt_html(const struct gantt *gantt, struct str *out)
 {
     size_t rows = gantt->rows.len < ROWS_MAX ? gantt->rows.len : ROWS_MAX;
     double height = y_of(rows) + 40;
+    scoped_str stuck = {0};
     str_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
     escaped(out, gantt->title);
     str_add(out, "</title>\n");
@@ -157,6 +158,9 @@ void gantt_html(const struct gantt *gantt, struct str *out)
     escaped(out, gantt->title);
     str_add(out, "</h1><p>");
     gantt_summary(gantt, out);
+    str_add(out, "</p><p>");
+    gantt_stuck(gantt, &stuck);
+    escaped(out, str_text(&stuck));
     str_addf(out, "</p>\n<svg width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\" role=\"img\">\n",
              WIDTH, height, WIDTH, height);
     for (size_t i = 0; i < rows; i++)

@@ -200,6 +200,14 @@ static void add_table(const struct gantt *gantt, size_t rows_max, struct str *ou
     grid_done(&grid);
 }
 
+static void add_stuck(const struct gantt *gantt, struct str *out)
+{
+    scoped_str stuck = {0};
+    gantt_stuck(gantt, &stuck);
+    if (stuck.len > 0)
+        str_addf(out, "\n%s\n", str_text(&stuck));
+}
+
 static struct sheet sheet_of(const struct gantt *gantt, const struct gantt_look *look,
                              struct str *out)
 {
@@ -229,4 +237,5 @@ void gantt_text(const struct gantt *gantt, const struct gantt_look *look, struct
     add_legend(&sheet);
     if (gantt->jobs > 0)
         add_table(gantt, look->rows_max, out);
+    add_stuck(gantt, out);
 }

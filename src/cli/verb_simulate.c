@@ -192,7 +192,8 @@ static void play(struct simulate *s, const struct gantt_look *look)
     struct rehearsal *rehearsal = rehearsal_new(&options);
     rehearsal_run(rehearsal);
     scoped_str end = {0};
-    gantt_finish(&s->gantt, rehearsal_ms(rehearsal), rehearsal_stats(rehearsal).changes);
+    gantt_finish(&s->gantt, rehearsal_ms(rehearsal), rehearsal_stats(rehearsal).changes,
+                 rehearsal_is_final(rehearsal));
     if (as_json) {
         rehearsal_end_json(rehearsal, &end);
         str_addc(&end, '\n');

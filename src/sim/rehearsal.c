@@ -146,10 +146,15 @@ static bool is_at_rest(const struct rehearsal *r)
            fleet_is_quiet(r->fleet);
 }
 
+bool rehearsal_is_final(const struct rehearsal *r)
+{
+    return sim_clock_next(&r->clock) > r->clock.now && is_at_rest(r);
+}
+
 bool rehearsal_step(struct rehearsal *r)
 {
     time_ms next = sim_clock_next(&r->clock);
-    if (next > r->clock.now && is_at_rest(r))
+    if (rehearsal_is_final(r))
         return false;
     if (next > r->until) {
         sim_clock_pass(&r->clock, r->until);

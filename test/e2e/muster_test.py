@@ -335,13 +335,15 @@ class Api:
 # ---- the server ----
 
 class Server:
-    """A `muster up` in a folder of its own; with node=True it runs pods."""
+    """A `muster up` in a folder of its own; with node=True it runs pods. `cwd` is where it is
+    started, and so where the commands of its pods are."""
 
-    def __init__(self, folder, *options, program=None, node=False):
+    def __init__(self, folder, *options, program=None, node=False, cwd=None):
         self.folder = pathlib.Path(folder)
         self.data = self.folder / "data"
         self.options = options if node else ("--no-node", *options)
         self.program = program or muster_path()
+        self.cwd = cwd
         self.popen = None
         self.stderr_path = self.folder / "stderr"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -349,7 +351,7 @@ class Server:
     def spawn(self):
         with open(self.stderr_path, "ab") as stderr:
             self.popen = subprocess.Popen(
-                [self.program, "up", "--data", str(self.data), *self.options],
+                [self.program, "up", "--data", str(self.data), *self.options], cwd=self.cwd,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
         return self
 

@@ -70,8 +70,8 @@ def wait_until(condition, what, limit=LIMIT_S):
 class Node:
     """A server that runs pods."""
 
-    def __init__(self, folder, *options):
-        self.server = Server(folder, *options, node=True).start()
+    def __init__(self, folder, *options, cwd=None):
+        self.server = Server(folder, *options, node=True, cwd=cwd).start()
         self.api = self.server.local()
         self.folder = pathlib.Path(folder)
         self.number = 0
@@ -127,8 +127,8 @@ class Node:
 
 
 @contextlib.contextmanager
-def node(folder, *options):
-    one = Node(folder, *options)
+def node(folder, *options, cwd=None):
+    one = Node(folder, *options, cwd=cwd)
     try:
         yield one
         one.stop()

@@ -16,6 +16,8 @@ cases = Cases()
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 WORKLOADS = KUEUE + "/namespaces/default/workloads"
+JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+PODS = "/api/v1/namespaces/default/pods"
 
 
 def config(world, **ready):
@@ -26,12 +28,11 @@ def config(world, **ready):
 
 
 @contextlib.contextmanager
-def server(world, file):
-    """A server of its own for each case, with four places of its own."""
+def server(world, file, *options, cwd=None):
+    """A server of its own for each case."""
     world["number"] += 1
     folder = pathlib.Path(world["folder"]) / str(world["number"])
-    with node(folder, "--config", file) as n:
-        n.places = n.folder / "places"
+    with node(folder, "--config", file, *options, cwd=cwd) as n:
         yield n
 
 
@@ -55,12 +56,25 @@ def wait_for(n, name, kind, value):
                           condition(w, kind) == value)
 
 
-def two_gangs(n):
-    """The example, with places of its own for this test."""
-    text = (SOURCE / "examples" / "two-gangs.yaml").read_text()
-    path = n.folder / "two-gangs.yaml"
-    path.write_text(text.replace("/tmp/two-gangs", str(n.places)))
-    kubectl(n, "apply", "-f", str(path))
+EXAMPLE = str(SOURCE / "examples" / "two-gangs.yaml")
+GANGS = ("red", "blue")
+PARTS = sorted(f"{gang}-{part}" for gang in GANGS
+               for part in ("shard-0-0", "shard-0-1", "trainer-0-0"))
+
+
+@contextlib.contextmanager
+def two_gangs(world, configuration):
+    """The example as it is, on a share of this machine that takes four pods."""
+    with server(world, str(SOURCE / "examples" / "two-gangs" / configuration), "--nodes", EXAMPLE,
+                cwd=SOURCE) as n:
+        kubectl(n, "apply", "-f", EXAMPLE)
+        yield n
+
+
+def until_completed(n):
+    for name in GANGS:
+        n.api.wait_for(JOBSETS, lambda j: j["metadata"]["name"] == name and
+                       condition(j, "Completed") is not None)
 
 
 QUEUE = [
@@ -93,22 +107,20 @@ def make_job(n, name, script, ready="false", parallelism=1, labels=None):
                                     "periodSeconds": 1}}]}}}})
 
 
-def is_complete(job):
-    return condition(job, "Complete") is not None
-
-
 @cases
 def two_gangs_are_done_one_after_the_other(world):
-    with server(world, str(SOURCE / "examples" / "two-gangs" / "wait.yaml")) as n:
-        two_gangs(n)
-        for name in ("red", "blue"):
-            n.api.wait_for(JOBS, lambda j: j["metadata"]["name"] == name and is_complete(j))
-        red, blue = (n.api.get(f"{WORKLOADS}/job-{name}") for name in ("red", "blue"))
-        first, second = sorted((red, blue), key=lambda w: at(w, "Admitted"))
+    with two_gangs(world, "wait.yaml") as n:
+        until_completed(n)
+        first, second = sorted((n.api.get(f"{WORKLOADS}/jobset-{name}") for name in GANGS),
+                               key=lambda w: at(w, "Admitted"))
         if at(second, "Admitted") < at(first, "PodsReady"):
             fail("the second was let in before the first was ready")
-        equal([w["status"].get("schedulingStats") for w in (red, blue)], [None, None], "evictions")
-        equal(n.places.exists(), False, "the folder of the places")
+        equal([w["status"].get("schedulingStats") for w in (first, second)], [None, None],
+              "evictions")
+        for name in GANGS:
+            trainer = f"{name}-trainer-0"
+            log = kubectl(n, "logs", f"job/{trainer}")
+            equal(log, "all three were here: y = 2.00 x + 1.00\n", trainer)
 
 
 def at(workload, kind):
@@ -118,33 +130,32 @@ def at(workload, kind):
 
 @cases
 def without_waiting_they_wait_for_each_other(world):
-    with server(world, str(SOURCE / "examples" / "two-gangs" / "nowait.yaml")) as n:
-        two_gangs(n)
-
-        def holds(gang):
-            return len(list(n.places.glob(f"{gang}.*"))) if n.places.exists() else 0
-        wait_until(lambda: holds("red") + holds("blue") == 4, "all places are taken")
-        # Two each, and each needs three: nobody will ever give one back.
-        equal((holds("red"), holds("blue")), (2, 2), "places")
-        for name in ("red", "blue"):
-            wait_for(n, f"job-{name}", "Admitted", "True/Admitted")
-            job = n.api.get(f"{JOBS}/{name}")
-            equal((is_complete(job), job["status"].get("active")), (False, 3), name)
+    with two_gangs(world, "nowait.yaml") as n:
+        for name in GANGS:
+            wait_for(n, f"jobset-{name}", "Admitted", "True/Admitted")
+            n.api.wait_for(PODS, lambda p: p["metadata"]["name"].startswith(f"{name}-trainer-") and
+                           condition(p, "PodScheduled") == "False/Unschedulable")
+        # Two shards each, and each needs a trainer as well: nobody will ever make room.
+        running = [p["metadata"]["name"].rsplit("-", 1)[0] for p in n.api.get(PODS)["items"]
+                   if p["status"]["phase"] == "Running"]
+        equal(sorted(running), [part for part in PARTS if "shard" in part], "who runs")
 
 
 @cases
 def a_server_that_is_killed_goes_on(world):
-    with server(world, str(SOURCE / "examples" / "two-gangs" / "wait.yaml")) as n:
-        two_gangs(n)
+    with two_gangs(world, "wait.yaml") as n:
         first = n.api.wait_for(WORKLOADS, lambda w: condition(w, "Admitted") == "True/Admitted")
         path = f"{WORKLOADS}/{first['metadata']['name']}"
         n.restart()
-        for name in ("red", "blue"):
-            n.api.wait_for(JOBS, lambda j: j["metadata"]["name"] == name and is_complete(j))
+        until_completed(n)
         now = n.api.get(path)
         equal((at(now, "Admitted"), now["status"].get("schedulingStats")),
               (at(first, "Admitted"), None), "the first")
-        equal(sum(1 for _ in n.api.get("/api/v1/namespaces/default/pods")["items"]), 6, "pods")
+        # Nobody was made twice: whatever was there when it was killed was found again.
+        equal([used_restarts(n, name) for name in GANGS], [0, 0], "restarts")
+        made = [p["metadata"]["name"].rsplit("-", 1)[0] for p in n.api.get(PODS)["items"]]
+        equal(sorted(part for part in made if "trainer" in part),
+              [part for part in PARTS if "trainer" in part], "trainers")
 
 
 @cases
@@ -254,10 +265,6 @@ def what_is_decided_is_counted(world):
         seen(n, "job-high", "Finished")
 
 
-JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
-PODS = "/api/v1/namespaces/default/pods"
-
-
 def make_jobset(n, folder):
     """Two members that write down who they are in each epoch, are ready when there is a file
     `ready`, and end well when there is one called `done`."""
@@ -286,8 +293,8 @@ def members(folder, epoch):
     return [int(path.read_text()) for path in paths]
 
 
-def used_restarts(n):
-    return n.api.get(f"{JOBSETS}/s")["status"].get("restartsCountTowardsMax", 0)
+def used_restarts(n, name="s"):
+    return n.api.get(f"{JOBSETS}/{name}")["status"].get("restartsCountTowardsMax", 0)
 
 
 @cases

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-from muster_test import Cases, contains, equal, fail, muster_path
+from muster_test import SOURCE, Cases, contains, equal, fail, muster_path
 
 cases = Cases()
 
@@ -214,6 +214,27 @@ def mistakes_are_found_before_anything_runs(_):
     contains(told, "there is a second Scenario")
     told = run("-", stdin=scenario("configuration: {waitForPodsReady: {timeout: -1s}}"), code=1).stderr
     contains(told, "spec.configuration.waitForPodsReady.timeout")
+
+
+@cases
+def who_will_never_be_ready_is_told(_):
+    """The example of two gangs, as it is run with real processes."""
+    example, stuck = SOURCE / "examples" / "two-gangs", "will never be ready"
+    ends = {}
+    for name in ("wait", "nowait"):
+        for form in ("timeline", "html"):
+            told = run(f"{example}.yaml", f"{example}/{name}.yaml", "-o", form).stdout
+            equal(stuck in told, name == "nowait", f"{name} as {form}")
+        lines = [json.loads(line) for line in run(f"{example}.yaml", f"{example}/{name}.yaml", "-o",
+                                                  "jsonl").stdout.splitlines()]
+        ends[name] = [line["name"] for line in find(lines, kind="JobSet", condition="Completed",
+                                                    status="True")]
+    equal(ends, {"wait": ["red", "blue"], "nowait": []}, "who is done")
+    contains(run(f"{example}.yaml", f"{example}/nowait.yaml").stdout,
+             "\njobset/red, jobset/blue will never be ready: nothing can happen any more\n")
+    # Whoever is cut short by `until` may yet be.
+    equal(stuck in run("-", stdin=scenario(NODES + "objects:\n- " + job("a", 1, start="3h"))).stdout,
+          False, "cut short")
 
 
 @cases
