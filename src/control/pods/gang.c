@@ -8,7 +8,8 @@
  * 1. All that many members have to announce in one turn are the writes of one key: one group
  * commit.
  * 2. Nothing but these writes stands between a death and the last start: statuses of pods are
- *    written when the group has come to rest, or has waited so long that people will ask.
+ *    written when the group has come to rest, or has waited so long that people will ask. The last
+ *    order to start is not the last start: many are still at their exec, and they go first.
  * 3. Of those who die at once the first tells why, in its announcement; the others end because of
  * it.
  * 4. A pod is of the JobSet whose UID its label has. One of the same name is another one, and pods
@@ -21,10 +22,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A group on its way is told of when nothing has come of it for so long, or after so long at all.
- */
+/* A group on its way is told of when nothing has come of it for so long, or after so long at all;
+ * one that has got there after a part of the time that it took, as its workers do. */
 #define QUIET_MS 2000
 #define QUIET_MAX_MS 30000
+#define REST_PART 4
+#define REST_MAX_MS 500
 
 struct gang {
     struct runner *runner;
@@ -33,6 +36,7 @@ struct gang {
     TAILQ_HEAD(, rpod) members, announcing;
     size_t moving;                  /* members on their way from one epoch to the next */
     time_ms moving_since, moved_at; /* since when; the last time that somebody got on */
+    bool is_quiet;                  /* statuses are put off */
 };
 
 /* ---- what the objects say ---- */
@@ -120,6 +124,7 @@ static bool is_moving(const struct rpod *pod)
 static void tell_all(struct gang *gang)
 {
     struct rpod *pod;
+    gang->is_quiet = false;
     TAILQ_FOREACH(pod, &gang->members, in_gang)
     {
         if (pod->is_untold)
@@ -128,17 +133,32 @@ static void tell_all(struct gang *gang)
     }
 }
 
-static void begin_moving(struct gang *gang)
-{
-    gang->moving_since = gang->moved_at = now_of(gang);
-    control_add_after(gang->runner->control, gang->key, QUIET_MS);
-}
-
 /* How long nobody need be told; not positive: now. */
 static time_ms quiet_left(const struct gang *gang)
 {
-    time_ms quiet = gang->moved_at + QUIET_MS, most = gang->moving_since + QUIET_MAX_MS;
+    time_ms took = gang->moved_at - gang->moving_since;
+    time_ms rest = took / REST_PART < REST_MAX_MS ? took / REST_PART : REST_MAX_MS;
+    time_ms quiet = gang->moved_at + (gang->moving > 0 ? QUIET_MS : rest);
+    time_ms most = gang->moving_since + QUIET_MAX_MS;
     return (quiet < most ? quiet : most) - now_of(gang);
+}
+
+static void tell_when_due(struct gang *gang)
+{
+    time_ms left = quiet_left(gang);
+    if (left <= 0)
+        tell_all(gang);
+    else /* a look in between takes the place of the one that was planned */
+        control_add_after(gang->runner->control, gang->key, left);
+}
+
+/* A group that moves again before it was told of has been quiet since then. */
+static void begin_moving(struct gang *gang)
+{
+    if (!gang->is_quiet)
+        gang->moving_since = gang->moved_at;
+    gang->is_quiet = true;
+    control_add_after(gang->runner->control, gang->key, QUIET_MS);
 }
 
 static void count_moving(struct rpod *pod)
@@ -152,7 +172,7 @@ static void count_moving(struct rpod *pod)
     if (is && gang->moving++ == 0)
         begin_moving(gang);
     else if (!is && --gang->moving == 0)
-        tell_all(gang);
+        tell_when_due(gang);
 }
 
 bool gang_defers(struct rpod *pod)
@@ -160,7 +180,7 @@ bool gang_defers(struct rpod *pod)
     if (pod->gang == NULL)
         return false;
     count_moving(pod);
-    if (pod->gang->moving == 0 || quiet_left(pod->gang) <= 0)
+    if (!pod->gang->is_quiet || quiet_left(pod->gang) <= 0)
         return false;
     pod->is_untold = true;
     return true;
@@ -396,11 +416,8 @@ void gang_reconcile(struct runner *runner, const char *key)
         see_all(gang);
     }
     announce_all(gang);
-    time_ms left = quiet_left(gang);
-    if (gang->moving > 0 && left <= 0)
-        tell_all(gang);
-    else if (gang->moving > 0) /* a look in between takes the place of the one that was planned */
-        control_add_after(runner->control, key, left);
+    if (gang->is_quiet)
+        tell_when_due(gang);
 }
 
 /* ---- for the start ---- */
