@@ -157,10 +157,18 @@ class Gang:
     def lines(self):
         return [line.split() for line in self.log.read_text().splitlines()]
 
+    def is_worker(self, pid):
+        """In half an hour the number of one that has ended may be somebody else's."""
+        try:
+            env = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:
+            return False
+        return f"LOG={self.log}".encode() in env.split(b"\0")
+
     def living(self):
         """(epoch, index, pid) of the workers that run."""
         return {(int(epoch), index, int(pid)) for what, epoch, index, pid, _ in self.lines()
-                if what == "start" and alive(int(pid))}
+                if what == "start" and self.is_worker(int(pid))}
 
     def is_whole_or_absent(self):
         found = self.living()
@@ -196,14 +204,7 @@ def descendants():
         with contextlib.suppress(OSError):
             pids += [int(word) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children")
                      for word in path.read_text().split()]
-    return [pid for pid in pids if alive_quietly(pid)]
-
-
-def alive_quietly(pid):
-    try:
-        return alive(pid)
-    except OSError:
-        return False
+    return [pid for pid in pids if alive(pid)]
 
 
 def command(pid):
