@@ -9,7 +9,6 @@
 #include "model/options.h"
 #include "model/protobuf.h"
 #include "os/log.h"
-#include "store/scale.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,50 +160,6 @@ static bool body_patch(struct call *call, struct write *write, struct status *st
 
 /* ---- options ---- */
 
-static bool parse_dry_run(const char *value, bool *dry_run, struct status *status)
-{
-    if (value == NULL || *value == '\0')
-        return true;
-    *dry_run = strcmp(value, "All") == 0;
-    if (!*dry_run)
-        status_bad_request(status, "dryRun: \"%s\" is not supported, only \"All\"", value);
-    return *dry_run;
-}
-
-static bool parse_validation(const struct call *call, struct write *write, struct status *status)
-{
-    const char *value = call_param(call, "fieldValidation");
-    write->validation = VALIDATE_WARN;
-    if (value == NULL || *value == '\0' || strcmp(value, "Warn") == 0)
-        return true;
-    if (strcmp(value, "Strict") == 0)
-        write->validation = VALIDATE_STRICT;
-    else if (strcmp(value, "Ignore") == 0)
-        write->validation = VALIDATE_IGNORE;
-    else
-        status_bad_request(
-            status, "fieldValidation: \"%s\" is not supported: use Strict, Warn or Ignore", value);
-    return status_ok(status);
-}
-
-static bool parse_propagation(const char *value, struct write *write, struct status *status)
-{
-    if (value == NULL || *value == '\0')
-        return true;
-    if (strcmp(value, "Background") == 0)
-        write->propagation = PROPAGATE_BACKGROUND;
-    else if (strcmp(value, "Foreground") == 0)
-        write->propagation = PROPAGATE_FOREGROUND;
-    else if (strcmp(value, "Orphan") == 0)
-        write->propagation = PROPAGATE_ORPHAN;
-    else
-        status_bad_request(status,
-                           "propagationPolicy: \"%s\" is not supported: use Background, "
-                           "Foreground or Orphan",
-                           value);
-    return status_ok(status);
-}
-
 /* DeleteOptions come in the body, in the query, or in both. */
 static bool delete_options(struct call *call, struct write *write, struct status *status)
 {
@@ -214,22 +169,7 @@ static bool delete_options(struct call *call, struct write *write, struct status
     yyjson_mut_val *options = doc ? yyjson_mut_doc_get_root(doc) : NULL;
     if (call->verb == VERB_CREATE) /* an Eviction is a deletion by another name */
         options = json_mut_at(options, "deleteOptions");
-    const char *policy = json_mut_str_at(options, "propagationPolicy");
-    if (policy == NULL)
-        policy = call_param(call, "propagationPolicy");
-    yyjson_mut_val *orphan = json_mut_at(options, "orphanDependents");
-    if (policy == NULL && orphan != NULL)
-        policy = yyjson_mut_get_bool(orphan) ? "Orphan" : "Background";
-    if (!parse_propagation(policy, write, status))
-        return false;
-    write->grace_s = json_mut_int_at(options, "gracePeriodSeconds", -1);
-    const char *grace = call_param(call, "gracePeriodSeconds");
-    if (grace != NULL && write->grace_s < 0)
-        write->grace_s = strtol(grace, NULL, 10);
-    write->if_uid = mem_strdup(json_mut_str_at(options, "preconditions.uid"));
-    write->if_version = mem_strdup(json_mut_str_at(options, "preconditions.resourceVersion"));
-    yyjson_mut_val *dry = yyjson_mut_arr_get_first(json_mut_at(options, "dryRun"));
-    return parse_dry_run(yyjson_mut_get_str(dry), &write->dry_run, status);
+    return writeoptions_delete(call, options, write, status);
 }
 
 /* ---- answers ---- */
@@ -280,8 +220,7 @@ static struct buf *answer_body(struct call *call, const struct write_result *res
     }
     struct str out = {0};
     if (strcmp(call->sub, "scale") == 0) {
-        scoped_json_mut *scale = scale_view(result->obj);
-        json_write(yyjson_mut_doc_get_root(scale), &out);
+        tables_scale(call, result->obj, &out);
         return buf_take(&out);
     }
     if (call_wants_table(call)) {
@@ -289,6 +228,10 @@ static struct buf *answer_body(struct call *call, const struct write_result *res
         tables_row_as(&out, call->as, result->obj, loop_wall(call->api->loop),
                       call_param(call, "includeObject"));
         tables_end(&out);
+        return buf_take(&out);
+    }
+    if (call->shape == SHAPE_META) {
+        version_add_meta(result->obj, &out);
         return buf_take(&out);
     }
     return version_bytes(call->as, result->obj);
@@ -396,8 +339,7 @@ static void delete_many(struct call *call)
     struct status status = {0};
     struct filter filter = {0};
     struct write *model = write_new(WRITE_DELETE, call->kind, call->ns, "");
-    if (!listoptions_check(call, &status) ||
-        !parse_dry_run(call_param(call, "dryRun"), &model->dry_run, &status) ||
+    if (!listoptions_check(call, &status) || !writeoptions_dry_run(call, model, &status) ||
         !delete_options(call, model, &status) || !filter_parse(call, &filter, &status)) {
         write_free(model);
         call_refuse(call, &status);
@@ -454,8 +396,7 @@ static bool fill_restart(const struct call *call, struct write *write)
 static bool fill_write(struct call *call, struct write *write, struct status *status)
 {
     write->sub = sub_of(call->sub);
-    if (!parse_dry_run(call_param(call, "dryRun"), &write->dry_run, status) ||
-        !parse_validation(call, write, status))
+    if (!writeoptions_dry_run(call, write, status) || !writeoptions_validation(call, write, status))
         return false;
     switch (call->verb) {
     case VERB_CREATE:
