@@ -354,6 +354,8 @@ static void dispatch(struct call *call)
     bool groups = strcmp(first, "apis") == 0;
     if ((core && call->part_count <= 2) || (groups && call->part_count <= 3))
         discovery_answer(call);
+    else if (groups && selfreview_answer(call))
+        return;
     else if (core || groups)
         resource_answer(call);
     else if (strcmp(first, "openapi") == 0)

@@ -92,6 +92,7 @@ void read_list(struct call *call);
 void watch_start(struct call *call);
 void podlog_start(struct call *call); /* /log of a pod */
 void podlog_end_all(struct api *api);
+bool selfreview_answer(struct call *call); /* what one asks about oneself; false: not that */
 void change_answer(struct call *call); /* create, update, patch, delete */
 void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures */
 
@@ -99,6 +100,8 @@ void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures *
  * changes are asked for again by change_admit(). */
 bool auth_identify(const struct api *api, const struct http_exchange *x, struct identity *who);
 bool auth_allows(const struct call *call, struct status *status);
+/* The same of a request that is only talked about; its kind may be NULL: any. Sets its verb. */
+bool auth_would_allow(struct call *asked, const char *verb);
 write_admit_fn auth_admit; /* arg: struct identity * */
 
 /* Do the options of a list, a watch or a deletion of many go together? */

@@ -146,6 +146,16 @@ def each_404_has_details(world):
         equal("details" in world.api.refused(404, "GET", where), True, where)
 
 
+@cases
+def what_one_may_do(world):
+    view = {"KUBECONFIG": str(world.server.data / "view.kubeconfig")}
+    equal(world.kubectl("auth", "can-i", "create", "pods"), "yes\n", "admin")
+    contains(world.kubectl("auth", "can-i", "--list"), "*.*", "[*]")
+    contains(world.kubectl("auth", "whoami"), "admin", "muster:admin")
+    equal(world.kubectl("auth", "can-i", "list", "pods", env=view), "yes\n", "view")
+    equal(world.kubectl.run("auth", "can-i", "create", "pods", env=view, code=1).stdout, "no\n", "view")
+
+
 # ---- scale ----
 
 @cases
