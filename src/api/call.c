@@ -364,6 +364,20 @@ static void dispatch(struct call *call)
         misc_answer(call);
 }
 
+/* Passed over, `kubectl --as` would do with all rights what was to be done with fewer. */
+static void refuse_impersonation(struct call *call, const char *other)
+{
+    static const struct kind USERS = {.group = "", .plural = "users"};
+    struct status status = {0};
+    char why[512];
+    (void)snprintf(why, sizeof(why),
+                   "User \"%s\" cannot impersonate resource \"users\": nobody can here; a token of "
+                   "another role is made with 'muster token create'",
+                   call->who.name);
+    status_forbidden(&status, &USERS, other, why);
+    call_refuse(call, &status);
+}
+
 bool api_may_send(void *arg, const struct http_exchange *x)
 {
     struct identity who;
@@ -388,6 +402,11 @@ void api_on_request(void *arg, struct http_exchange *x)
     if (!known && !is_health(call)) {
         status_set(&status, 401, "Unauthorized", "Unauthorized");
         call_refuse(call, &status);
+        return;
+    }
+    const char *other = http_header(x, "impersonate-user");
+    if (known && other != NULL) {
+        refuse_impersonation(call, other);
         return;
     }
     dispatch(call);

@@ -202,6 +202,13 @@ def everybody_may_ask_what_he_may_do(world):
     world.api.refused(405, "GET", review)
 
 
+@cases
+def nobody_acts_as_somebody_else(world):
+    for who in ("somebody", "admin", ""):
+        status = world.api.refused(403, "GET", "/api/v1/namespaces", None, {"Impersonate-User": who})
+        contains(status["message"], "cannot impersonate", "muster token create")
+
+
 def resources(api):
     """Everything that discovery tells of: (path of the group version, entry)."""
     found = [("/api/v1", one) for one in api.get("/api/v1")["resources"]]
