@@ -143,6 +143,20 @@ static bool role_may(const struct call *call)
     return false;
 }
 
+bool auth_would_allow(struct call *asked, const char *verb)
+{
+    if (asked->who.role == ROLE_ADMIN)
+        return true;
+    for (enum verb i = VERB_GET; i <= VERB_DELETE_MANY; i++) {
+        if (strcmp(verb, verb_word(i)) != 0)
+            continue;
+        asked->verb = i;
+        return asked->kind != NULL ? role_may(asked)
+                                   : asked->who.role == ROLE_VIEW && is_read(asked->verb);
+    }
+    return false;
+}
+
 bool auth_allows(const struct call *call, struct status *status)
 {
     if (role_may(call))

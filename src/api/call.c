@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- answering ---- */
 
@@ -61,7 +62,7 @@ const char *call_param(const struct call *call, const char *name)
 bool call_flag(const struct call *call, const char *name)
 {
     const char *value = call_param(call, name);
-    return value != NULL && (strcmp(value, "true") == 0 || strcmp(value, "1") == 0);
+    return value != NULL && strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;
 }
 
 bool call_accepts(const struct call *call, const char *what)
@@ -72,7 +73,7 @@ bool call_accepts(const struct call *call, const char *what)
 
 bool call_wants_table(const struct call *call)
 {
-    return call_accepts(call, "as=Table");
+    return call->shape == SHAPE_TABLE;
 }
 
 static int hex_digit(char c)
@@ -275,13 +276,41 @@ void call_not_found(struct call *call)
 {
     struct status status = {0};
     status_set(&status, 404, "NotFound", "the server could not find the requested resource");
+    status.resource = ""; /* clients of Kubernetes look into the details of each 404 */
+    call_refuse(call, &status);
+}
+
+/* What Kubernetes has and a pod of plain processes has not: told by name, since kubectl would only
+ * say that something was not found. */
+static bool sub_is_missed(const struct call *call)
+{
+    static const char *const SUBS[] = {"exec", "attach", "portforward", "proxy"};
+    for (size_t i = 0; call->kind == &KIND_POD && i < ARRAY_LEN(SUBS); i++) {
+        if (strcmp(call->sub, SUBS[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void refuse_missed(struct call *call)
+{
+    struct status status = {0};
+    status_set(&status, 405, "MethodNotAllowed",
+               "%s is not supported: pods here are plain processes of their node, with its files "
+               "and its network; run the command there, or connect to the port there",
+               call->sub);
     call_refuse(call, &status);
 }
 
 static void resource_answer(struct call *call)
 {
     struct status status = {0};
-    if (!find_target(call) || !sub_exists(call)) {
+    bool found = find_target(call);
+    if (found && sub_is_missed(call)) {
+        refuse_missed(call);
+        return;
+    }
+    if (!found || !sub_exists(call)) {
         call_not_found(call);
         return;
     }
@@ -292,6 +321,14 @@ static void resource_answer(struct call *call)
         return;
     }
     if (!auth_allows(call, &status)) {
+        call_refuse(call, &status);
+        return;
+    }
+    call->shape = accept_shape(http_header(call->x, "accept"));
+    if (call->shape == SHAPE_NONE && strcmp(call->sub, "log") != 0) {
+        status_set(&status, 406, "NotAcceptable",
+                   "only the following media types are accepted: application/json, alone or with "
+                   "as=Table or as=PartialObjectMetadata");
         call_refuse(call, &status);
         return;
     }
@@ -317,12 +354,28 @@ static void dispatch(struct call *call)
     bool groups = strcmp(first, "apis") == 0;
     if ((core && call->part_count <= 2) || (groups && call->part_count <= 3))
         discovery_answer(call);
+    else if (groups && selfreview_answer(call))
+        return;
     else if (core || groups)
         resource_answer(call);
     else if (strcmp(first, "openapi") == 0)
         openapi_answer(call);
     else
         misc_answer(call);
+}
+
+/* Passed over, `kubectl --as` would do with all rights what was to be done with fewer. */
+static void refuse_impersonation(struct call *call, const char *other)
+{
+    static const struct kind USERS = {.group = "", .plural = "users"};
+    struct status status = {0};
+    char why[512];
+    (void)snprintf(why, sizeof(why),
+                   "User \"%s\" cannot impersonate resource \"users\": nobody can here; a token of "
+                   "another role is made with 'muster token create'",
+                   call->who.name);
+    status_forbidden(&status, &USERS, other, why);
+    call_refuse(call, &status);
 }
 
 bool api_may_send(void *arg, const struct http_exchange *x)
@@ -349,6 +402,11 @@ void api_on_request(void *arg, struct http_exchange *x)
     if (!known && !is_health(call)) {
         status_set(&status, 401, "Unauthorized", "Unauthorized");
         call_refuse(call, &status);
+        return;
+    }
+    const char *other = http_header(x, "impersonate-user");
+    if (known && other != NULL) {
+        refuse_impersonation(call, other);
         return;
     }
     dispatch(call);

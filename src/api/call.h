@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "api/accept.h"
 #include "api/api.h"
 #include "base/arena.h"
 #include "model/status.h"
@@ -34,6 +35,7 @@ struct call {
     struct param params[32];
     size_t param_count;
     enum verb verb;
+    enum shape shape;        /* of the answer */
     const struct kind *kind; /* as it is stored */
     const struct kind *as;   /* the version that was asked for */
     const char *ns;          /* "" for cluster-scoped and for all namespaces */
@@ -69,8 +71,8 @@ struct api {
 const struct kind *api_kind(const struct api *api, size_t index);
 
 const char *call_param(const struct call *call, const char *name); /* NULL when absent */
-bool call_flag(const struct call *call, const char *name);         /* "true" or "1" */
-bool call_accepts(const struct call *call, const char *what);      /* substring of Accept */
+bool call_flag(const struct call *call, const char *name);    /* there, and not "false" or "0" */
+bool call_accepts(const struct call *call, const char *what); /* substring of Accept */
 bool call_wants_table(const struct call *call);
 
 /* Each of these ends the call. */
@@ -90,6 +92,7 @@ void read_list(struct call *call);
 void watch_start(struct call *call);
 void podlog_start(struct call *call); /* /log of a pod */
 void podlog_end_all(struct api *api);
+bool selfreview_answer(struct call *call); /* what one asks about oneself; false: not that */
 void change_answer(struct call *call); /* create, update, patch, delete */
 void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures */
 
@@ -97,10 +100,18 @@ void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures *
  * changes are asked for again by change_admit(). */
 bool auth_identify(const struct api *api, const struct http_exchange *x, struct identity *who);
 bool auth_allows(const struct call *call, struct status *status);
+/* The same of a request that is only talked about; its kind may be NULL: any. Sets its verb. */
+bool auth_would_allow(struct call *asked, const char *verb);
 write_admit_fn auth_admit; /* arg: struct identity * */
 
 /* Do the options of a list, a watch or a deletion of many go together? */
 bool listoptions_check(const struct call *call, struct status *status);
+/* How a write is asked for, into the write. False: *status says what cannot be meant. */
+bool writeoptions_dry_run(const struct call *call, struct write *write, struct status *status);
+bool writeoptions_validation(const struct call *call, struct write *write, struct status *status);
+/* `body`: DeleteOptions, or NULL. */
+bool writeoptions_delete(const struct call *call, yyjson_mut_val *body, struct write *write,
+                         struct status *status);
 
 /* Selectors of a list or watch. */
 struct filter {
@@ -117,6 +128,9 @@ void version_add(const struct kind *as, const struct obj *obj, struct str *out);
 /* Does the body say that it is what its address takes? It is then made what is stored. */
 bool version_take(const struct call *call, yyjson_mut_doc *doc, struct status *status);
 
+/* Only who it is: a PartialObjectMetadata. */
+void version_add_meta(const struct obj *obj, struct str *out);
+
 /* Tables (meta.k8s.io/v1): a beginning, rows, an end. `meta_json` is the list's metadata. */
 void tables_begin(struct str *out, const struct kind *kind, const char *meta_json);
 /* `include`: the includeObject parameter, NULL for "Metadata". */
@@ -124,7 +138,12 @@ void tables_row(struct str *out, const struct obj *obj, time_ms now, const char 
 /* The same for a reader of another version. */
 void tables_row_as(struct str *out, const struct kind *as, const struct obj *obj, time_ms now,
                    const char *include);
+/* The same for what is not stored, whole. */
+void tables_row_view(struct str *out, const struct kind *kind, yyjson_val *view, time_ms now,
+                     const char *include);
 void tables_end(struct str *out);
+/* The Scale of an object, as a table if that is wanted. */
+void tables_scale(const struct call *call, const struct obj *obj, struct str *out);
 
 struct access_log;
 int access_log_open(const char *path, struct access_log **ret_log, struct err *err);

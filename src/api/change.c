@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* POST, PUT, PATCH and DELETE: a request becomes one write to the store, and the store's answer,
  * which comes when the write is durable, becomes the response. */
-#include "api/call.h"
+#include "api/body.h"
 #include "base/mem.h"
 #include "core/recover/epoch.h"
 #include "model/cell.h"
-#include "model/manifest.h"
 #include "model/options.h"
-#include "model/protobuf.h"
 #include "os/log.h"
-#include "store/scale.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,42 +15,7 @@
 
 /* ---- bodies ---- */
 
-static bool is_type(const char *content_type, const char *wanted)
-{
-    size_t len = strlen(wanted);
-    return strncasecmp(content_type, wanted, len) == 0 &&
-           (content_type[len] == '\0' || content_type[len] == ';' || content_type[len] == ' ');
-}
-
-static const char *content_type(const struct call *call)
-{
-    const char *type = http_header(call->x, "content-type");
-    return type ? type : "application/json";
-}
-
-static void unsupported(const char *type, const char *wanted, struct status *status)
-{
-    status_set(status, 415, "UnsupportedMediaType",
-               "the body of the request was in an unknown format (%s) - accepted media types "
-               "include: %s",
-               type, wanted);
-}
-
-static int parse_yaml(struct sv text, yyjson_mut_doc **ret_doc, struct err *err)
-{
-    struct manifest manifest = {0};
-    int r = manifest_parse("body", text, &manifest, err);
-    if (r < 0)
-        return r;
-    if (manifest.docs.len == 1)
-        *ret_doc = take_ptr(manifest.docs.items[0].doc);
-    else
-        r = err_set(err, -EINVAL, "the body holds %zu documents, not one", manifest.docs.len);
-    manifest_done(&manifest);
-    return r;
-}
-
-/* JSON names its fields, protobuf numbers them: which field a number is depends on the address. */
+/* Which fields the numbers of a protobuf body are depends on the address. */
 static const struct type *body_type(const struct call *call)
 {
     if (call->verb == VERB_DELETE || call->verb == VERB_DELETE_MANY)
@@ -65,171 +27,24 @@ static const struct type *body_type(const struct call *call)
     return strcmp(call->sub, "scale") == 0 ? &TYPE_SCALE : call->as->type;
 }
 
-/* Kinds that Kubernetes has no messages for have only the number of their metadata: read as
- * protobuf, all else would be lost without a word. */
-static bool has_numbers(const struct type *type)
-{
-    for (const struct field *f = type->fields; f->name != NULL; f++)
-        if (f->pb != 0 && strcmp(f->name, "metadata") != 0)
-            return true;
-    return false;
-}
-
-/* As Kubernetes reads it: how a key that is there twice is taken is the write's validation. */
-static int parse_json(struct sv text, struct write *write, yyjson_mut_doc **ret_doc,
-                      struct err *err)
-{
-    scoped_str repeated = {0};
-    int r = json_parse_last(text, ret_doc, &repeated, err);
-    if (r == 0 && repeated.len > 0) {
-        mem_free(write->repeated);
-        write->repeated = str_take(&repeated);
-    }
-    return r;
-}
-
-static bool body_object(struct call *call, struct write *write, yyjson_mut_doc **ret_doc,
+static bool take_object(struct call *call, struct write *write, yyjson_mut_doc **ret_doc,
                         struct status *status)
 {
-    const char *type = content_type(call);
-    struct err err = {0};
-    yyjson_mut_doc *doc = NULL;
-    int r = 0;
-    if (is_type(type, "application/json"))
-        r = parse_json(call->req->body, write, &doc, &err);
-    else if (is_type(type, "application/yaml"))
-        r = parse_yaml(call->req->body, &doc, &err);
-    else if (is_type(type, PROTOBUF_MEDIA_TYPE) && !has_numbers(body_type(call)))
-        unsupported(type, "application/json, application/yaml", status);
-    else if (is_type(type, PROTOBUF_MEDIA_TYPE))
-        r = protobuf_decode(body_type(call), call->req->body, &doc, &err);
-    else
-        unsupported(type, "application/json, application/yaml, " PROTOBUF_MEDIA_TYPE, status);
-    if (r < 0)
-        status_bad_request(status, "the body cannot be read: %s", err.text);
-    else if (status_ok(status) && !yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc)))
-        status_bad_request(status, "the body must be one object");
-    if (!status_ok(status)) {
-        yyjson_mut_doc_free(doc);
-        return false;
-    }
-    *ret_doc = doc;
-    return true;
-}
-
-static int parse_patch(struct sv text, struct write *write, struct err *err)
-{
-    scoped_json_mut *doc = NULL;
-    if (json_parse(text, &write->patch, NULL) == 0)
-        return 0;
-    int r = parse_json(text, write, &doc, err);
-    if (r == 0)
-        write->patch = yyjson_mut_doc_imut_copy(doc, NULL);
-    return r;
-}
-
-static bool body_patch(struct call *call, struct write *write, struct status *status)
-{
-    static const struct {
-        const char *type;
-        enum patch_type patch;
-    } TYPES[] = {{"application/merge-patch+json", PATCH_MERGE},
-                 {"application/json-patch+json", PATCH_JSON},
-                 {"application/strategic-merge-patch+json", PATCH_STRATEGIC}};
-    const char *type = content_type(call);
-    size_t i = 0;
-    while (i < ARRAY_LEN(TYPES) && !is_type(type, TYPES[i].type))
-        i++;
-    if (i == ARRAY_LEN(TYPES)) {
-        unsupported(type,
-                    "application/json-patch+json, application/merge-patch+json, "
-                    "application/strategic-merge-patch+json",
-                    status);
-        if (is_type(type, "application/apply-patch+yaml"))
-            str_add(&status->message, " (server-side apply is not there yet: use client-side "
-                                      "apply, `kubectl apply` without --server-side)");
-        return false;
-    }
-    write->patch_type = TYPES[i].patch;
-    struct err err = {0};
-    if (parse_patch(call->req->body, write, &err) < 0) {
-        status_bad_request(status, "the patch cannot be read: %s", err.text);
-        return false;
-    }
-    return true;
+    return body_object(call, body_type(call), &write->repeated, ret_doc, status);
 }
 
 /* ---- options ---- */
-
-static bool parse_dry_run(const char *value, bool *dry_run, struct status *status)
-{
-    if (value == NULL || *value == '\0')
-        return true;
-    *dry_run = strcmp(value, "All") == 0;
-    if (!*dry_run)
-        status_bad_request(status, "dryRun: \"%s\" is not supported, only \"All\"", value);
-    return *dry_run;
-}
-
-static bool parse_validation(const struct call *call, struct write *write, struct status *status)
-{
-    const char *value = call_param(call, "fieldValidation");
-    write->validation = VALIDATE_WARN;
-    if (value == NULL || *value == '\0' || strcmp(value, "Warn") == 0)
-        return true;
-    if (strcmp(value, "Strict") == 0)
-        write->validation = VALIDATE_STRICT;
-    else if (strcmp(value, "Ignore") == 0)
-        write->validation = VALIDATE_IGNORE;
-    else
-        status_bad_request(
-            status, "fieldValidation: \"%s\" is not supported: use Strict, Warn or Ignore", value);
-    return status_ok(status);
-}
-
-static bool parse_propagation(const char *value, struct write *write, struct status *status)
-{
-    if (value == NULL || *value == '\0')
-        return true;
-    if (strcmp(value, "Background") == 0)
-        write->propagation = PROPAGATE_BACKGROUND;
-    else if (strcmp(value, "Foreground") == 0)
-        write->propagation = PROPAGATE_FOREGROUND;
-    else if (strcmp(value, "Orphan") == 0)
-        write->propagation = PROPAGATE_ORPHAN;
-    else
-        status_bad_request(status,
-                           "propagationPolicy: \"%s\" is not supported: use Background, "
-                           "Foreground or Orphan",
-                           value);
-    return status_ok(status);
-}
 
 /* DeleteOptions come in the body, in the query, or in both. */
 static bool delete_options(struct call *call, struct write *write, struct status *status)
 {
     scoped_json_mut *doc = NULL;
-    if (call->req->body.len > 0 && !body_object(call, write, &doc, status))
+    if (call->req->body.len > 0 && !take_object(call, write, &doc, status))
         return false;
     yyjson_mut_val *options = doc ? yyjson_mut_doc_get_root(doc) : NULL;
     if (call->verb == VERB_CREATE) /* an Eviction is a deletion by another name */
         options = json_mut_at(options, "deleteOptions");
-    const char *policy = json_mut_str_at(options, "propagationPolicy");
-    if (policy == NULL)
-        policy = call_param(call, "propagationPolicy");
-    yyjson_mut_val *orphan = json_mut_at(options, "orphanDependents");
-    if (policy == NULL && orphan != NULL)
-        policy = yyjson_mut_get_bool(orphan) ? "Orphan" : "Background";
-    if (!parse_propagation(policy, write, status))
-        return false;
-    write->grace_s = json_mut_int_at(options, "gracePeriodSeconds", -1);
-    const char *grace = call_param(call, "gracePeriodSeconds");
-    if (grace != NULL && write->grace_s < 0)
-        write->grace_s = strtol(grace, NULL, 10);
-    write->if_uid = mem_strdup(json_mut_str_at(options, "preconditions.uid"));
-    write->if_version = mem_strdup(json_mut_str_at(options, "preconditions.resourceVersion"));
-    yyjson_mut_val *dry = yyjson_mut_arr_get_first(json_mut_at(options, "dryRun"));
-    return parse_dry_run(yyjson_mut_get_str(dry), &write->dry_run, status);
+    return writeoptions_delete(call, options, write, status);
 }
 
 /* ---- answers ---- */
@@ -280,8 +95,7 @@ static struct buf *answer_body(struct call *call, const struct write_result *res
     }
     struct str out = {0};
     if (strcmp(call->sub, "scale") == 0) {
-        scoped_json_mut *scale = scale_view(result->obj);
-        json_write(yyjson_mut_doc_get_root(scale), &out);
+        tables_scale(call, result->obj, &out);
         return buf_take(&out);
     }
     if (call_wants_table(call)) {
@@ -289,6 +103,10 @@ static struct buf *answer_body(struct call *call, const struct write_result *res
         tables_row_as(&out, call->as, result->obj, loop_wall(call->api->loop),
                       call_param(call, "includeObject"));
         tables_end(&out);
+        return buf_take(&out);
+    }
+    if (call->shape == SHAPE_META) {
+        version_add_meta(result->obj, &out);
         return buf_take(&out);
     }
     return version_bytes(call->as, result->obj);
@@ -396,8 +214,7 @@ static void delete_many(struct call *call)
     struct status status = {0};
     struct filter filter = {0};
     struct write *model = write_new(WRITE_DELETE, call->kind, call->ns, "");
-    if (!listoptions_check(call, &status) ||
-        !parse_dry_run(call_param(call, "dryRun"), &model->dry_run, &status) ||
+    if (!listoptions_check(call, &status) || !writeoptions_dry_run(call, model, &status) ||
         !delete_options(call, model, &status) || !filter_parse(call, &filter, &status)) {
         write_free(model);
         call_refuse(call, &status);
@@ -454,8 +271,7 @@ static bool fill_restart(const struct call *call, struct write *write)
 static bool fill_write(struct call *call, struct write *write, struct status *status)
 {
     write->sub = sub_of(call->sub);
-    if (!parse_dry_run(call_param(call, "dryRun"), &write->dry_run, status) ||
-        !parse_validation(call, write, status))
+    if (!writeoptions_dry_run(call, write, status) || !writeoptions_validation(call, write, status))
         return false;
     switch (call->verb) {
     case VERB_CREATE:
@@ -466,11 +282,11 @@ static bool fill_write(struct call *call, struct write *write, struct status *st
             return delete_options(call, write, status);
         }
         write->op = write->sub == SUB_BINDING ? WRITE_UPDATE : WRITE_CREATE;
-        return body_object(call, write, &write->doc, status) &&
+        return take_object(call, write, &write->doc, status) &&
                version_take(call, write->doc, status);
     case VERB_UPDATE:
         write->op = WRITE_UPDATE;
-        return body_object(call, write, &write->doc, status) &&
+        return take_object(call, write, &write->doc, status) &&
                version_take(call, write->doc, status);
     case VERB_PATCH:
         write->op = WRITE_PATCH;

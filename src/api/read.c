@@ -6,7 +6,6 @@
  * from that revision hears of everything that changed in between. When the window of changes no
  * longer reaches back that far, the token has expired (410) and the client starts anew. */
 #include "api/call.h"
-#include "store/scale.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,14 +52,19 @@ void read_get(struct call *call)
         return;
     }
     if (strcmp(call->sub, "scale") == 0) {
-        scoped_json_mut *scale = scale_view(obj);
         struct str out = {0};
-        json_write(yyjson_mut_doc_get_root(scale), &out);
+        tables_scale(call, obj, &out);
         call_reply_json(call, 200, &out);
         return;
     }
     if (call_wants_table(call)) {
         get_as_table(call, obj);
+        return;
+    }
+    if (call->shape == SHAPE_META) {
+        struct str out = {0};
+        version_add_meta(obj, &out);
+        call_reply_json(call, 200, &out);
         return;
     }
     struct buf *bytes = version_bytes(call->as, obj);
@@ -195,6 +199,20 @@ static void list_meta(const struct page *page, const struct listing *list, struc
     str_addc(out, '}');
 }
 
+static void add_metas(const char *meta, const struct listing *list, struct str *out)
+{
+    str_addf(out,
+             "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\","
+             "\"metadata\":%s,\"items\":[",
+             meta);
+    for (size_t i = 0; i < list->len; i++) {
+        if (i > 0)
+            str_addc(out, ',');
+        version_add_meta(list->items[i], out);
+    }
+    str_add(out, "]}\n");
+}
+
 static void add_items(const struct kind *kind, const char *meta, const struct listing *list,
                       struct str *out)
 {
@@ -235,6 +253,8 @@ void read_list(struct call *call)
         for (size_t i = 0; i < list.len; i++)
             tables_row_as(&out, call->as, list.items[i], now, call_param(call, "includeObject"));
         tables_end(&out);
+    } else if (call->shape == SHAPE_META) {
+        add_metas(str_text(&meta), &list, &out);
     } else {
         add_items(call->as, str_text(&meta), &list, &out);
     }

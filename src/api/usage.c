@@ -81,17 +81,9 @@ static bool write_one(const struct call *call, const struct obj *obj, struct str
 static void add_row(const struct call *call, struct sv json, struct str *out)
 {
     scoped_json *doc = NULL;
-    const char *include = call_param(call, "includeObject");
-    if (json_parse(json, &doc, NULL) < 0)
-        return; /* we wrote it ourselves */
-    str_add(out, out->data[out->len - 1] == '[' ? "{\"cells\":" : ",{\"cells\":");
-    table_cells(call->kind, yyjson_doc_get_root(doc), loop_wall(call->api->loop), out);
-    str_add(out, ",\"object\":");
-    if (str_eq(include, "None"))
-        str_add(out, "null");
-    else
-        str_addn(out, json.ptr, json.len);
-    str_addc(out, '}');
+    if (json_parse(json, &doc, NULL) == 0) /* we wrote it ourselves */
+        tables_row_view(out, call->kind, yyjson_doc_get_root(doc), loop_wall(call->api->loop),
+                        call_param(call, "includeObject"));
 }
 
 static void add_item(const struct call *call, const struct obj *obj, struct str *out)

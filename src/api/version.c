@@ -19,6 +19,14 @@ void version_add(const struct kind *as, const struct obj *obj, struct str *out)
         translate(as, obj, out);
 }
 
+void version_add_meta(const struct obj *obj, struct str *out)
+{
+    str_add(out,
+            "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":");
+    json_write_val(yyjson_obj_get(obj->root, "metadata"), out);
+    str_addc(out, '}');
+}
+
 struct buf *version_bytes(const struct kind *as, const struct obj *obj)
 {
     if (as == obj->kind)

@@ -23,7 +23,7 @@ struct stream {
     const struct kind *kind;
     const struct kind *as; /* the version that was asked for */
     struct filter filter;
-    bool as_table;
+    enum shape shape;
     bool with_bookmarks;
     bool is_full; /* fell behind: to be ended when the walk over changes is done */
     time_ms ends_at;
@@ -66,7 +66,10 @@ static void add_json(const struct stream *stream, const char *type, const struct
     str_add(out, "{\"type\":\"");
     str_add(out, type);
     str_add(out, "\",\"object\":");
-    version_add(stream->as, obj, out);
+    if (stream->shape == SHAPE_META)
+        version_add_meta(obj, out);
+    else
+        version_add(stream->as, obj, out);
     str_add(out, "}\n");
 }
 
@@ -79,6 +82,15 @@ static void add_table(const struct stream *stream, const char *type, const struc
     tables_begin(out, stream->kind, meta);
     tables_row(out, obj, loop_wall(stream->api->loop), NULL);
     str_add(out, "]}}\n");
+}
+
+static void add_event(const struct stream *stream, enum change_type type, const struct obj *obj,
+                      struct str *out)
+{
+    if (stream->shape == SHAPE_TABLE)
+        add_table(stream, TYPE_NAMES[type], obj, out);
+    else
+        add_json(stream, TYPE_NAMES[type], obj, out);
 }
 
 static struct buf *error_event(int code, const char *reason, const char *text)
@@ -98,17 +110,20 @@ static struct buf *error_event(int code, const char *reason, const char *text)
 static struct buf *bookmark(const struct stream *stream, uint64_t revision, bool initial_end)
 {
     char api_version[128];
+    bool whole = stream->shape == SHAPE_OBJECT;
     struct str out = {0};
     str_add(&out, "{\"type\":\"BOOKMARK\",\"object\":");
     scoped_str meta = {0};
     str_addf(&meta, "{\"resourceVersion\":\"%" PRIu64 "\"%s}", revision,
              initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
-    if (stream->as_table) {
+    if (stream->shape == SHAPE_TABLE) {
         tables_begin(&out, stream->kind, str_text(&meta));
         str_add(&out, "]}}\n");
     } else {
         str_addf(&out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%s}}\n",
-                 stream->kind->name, kind_api_version(stream->as, api_version), str_text(&meta));
+                 whole ? stream->kind->name : "PartialObjectMetadata",
+                 whole ? kind_api_version(stream->as, api_version) : "meta.k8s.io/v1",
+                 str_text(&meta));
     }
     return buf_take(&out);
 }
@@ -148,6 +163,18 @@ static int shown_as(const struct filter *filter, const struct change *change)
     return was ? CHANGE_DELETED : -1;
 }
 
+/* What goes out of view is told as it was when it was last in it, as of this change. */
+static void add_leaving(const struct stream *stream, const struct change *change, struct str *out)
+{
+    char revision[24];
+    (void)snprintf(revision, sizeof(revision), "%" PRIu64, change->revision);
+    scoped_json_mut *doc = obj_borrow(change->old);
+    json_mut_set(doc, yyjson_mut_doc_get_root(doc), "metadata.resourceVersion",
+                 yyjson_mut_strcpy(doc, revision));
+    scoped_obj *last = obj_new(stream->kind, doc, change->revision);
+    add_event(stream, CHANGE_DELETED, last, out);
+}
+
 /* The bytes of a change are shared by all streams that see it as what it is. Rows of tables are
  * not: they hold an age. */
 static void on_change(void *arg, struct change *change)
@@ -156,16 +183,17 @@ static void on_change(void *arg, struct change *change)
     int type = shown_as(&stream->filter, change);
     if (type < 0)
         return;
-    bool share = type == (int)change->type && !stream->as_table && stream->as == stream->kind;
+    bool same = type == (int)change->type;
+    bool share = same && stream->shape == SHAPE_OBJECT && stream->as == stream->kind;
     if (share && change->as_json != NULL) {
         stream_push(stream, change->as_json);
         return;
     }
     struct str out = {0};
-    if (stream->as_table)
-        add_table(stream, TYPE_NAMES[type], change->obj, &out);
+    if (type == CHANGE_DELETED && !same)
+        add_leaving(stream, change, &out);
     else
-        add_json(stream, TYPE_NAMES[type], change->obj, &out);
+        add_event(stream, (enum change_type)type, change->obj, &out);
     struct buf *bytes = buf_take(&out);
     stream_push(stream, bytes);
     if (share)
@@ -183,10 +211,7 @@ static void send_current(struct stream *stream, const char *ns)
     for (; obj != NULL; obj = cache_after(cache, stream->kind, ns, obj)) {
         if (!filter_matches(&stream->filter, obj))
             continue;
-        if (stream->as_table)
-            add_table(stream, "ADDED", obj, &out);
-        else
-            add_json(stream, "ADDED", obj, &out);
+        add_event(stream, CHANGE_ADDED, obj, &out);
     }
     struct buf *bytes = buf_take(&out);
     http_stream_snapshot(stream->x, bytes);
@@ -267,7 +292,7 @@ static struct stream *stream_new(struct call *call, struct filter *filter)
     stream->kind = call->kind;
     stream->as = call->as;
     stream->filter = *filter;
-    stream->as_table = call_wants_table(call);
+    stream->shape = call->shape;
     stream->with_bookmarks = call_flag(call, "allowWatchBookmarks");
     api->streams_begun++;
     stream->ends_at = loop_now(api->loop) + stream_lifetime(call);

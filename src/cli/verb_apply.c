@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/applying.h"
 #include "cli/output.h"
+#include <errno.h>
 
 static const char *const DRY_RUNS[] = {"none", "client", "server", NULL};
 static const char *const FORMATS[] = {"name", "yaml", "json", "jsonpath=", NULL};
@@ -45,10 +46,26 @@ static int on_applied(void *arg, const struct applied *applied)
     return CLI_OK;
 }
 
+/* Most often a pipe whose first program has failed. */
+static int refuse_nothing(struct cli *cli, const struct manifests *manifests)
+{
+    for (size_t i = 0; i < manifests->list.len; i++) {
+        if (manifests->list.items[i].docs.len > 0)
+            return CLI_OK;
+    }
+    struct err err = {0};
+    if (manifests->configured != NULL)
+        return CLI_OK;
+    err_set(&err, -ENOENT, "there is no object in what is to be applied");
+    return cli_error(cli, CLI_FAILED, &err);
+}
+
 static int apply_all(struct apply *apply)
 {
     struct manifests manifests = {0};
     int exit_code = manifests_load(apply->cli, &manifests);
+    if (exit_code == CLI_OK)
+        exit_code = refuse_nothing(apply->cli, &manifests);
     bool validate = opt_flag(&apply->cli->opts, "validate");
     if (exit_code == CLI_OK && validate)
         exit_code = applying_check(apply->cli, &manifests);

@@ -18,7 +18,7 @@ static const struct type TYPE_PRECONDITIONS = {
 
 static const struct field DELETE_OPTIONS_FIELDS[] = {
     FIELDS_TYPE_META,
-    {"gracePeriodSeconds", F_INT64, ONE, RANGE, .pb = 1 | PB_ZERO,
+    {"gracePeriodSeconds", F_INT64, ONE, .pb = 1 | PB_ZERO,
      .doc = "Seconds that the object gets to end by itself; 0: none."},
     {"preconditions", F_OBJECT, ONE, .of = &TYPE_PRECONDITIONS, .pb = 2 | PB_ZERO,
      .doc = "Without these the object is not deleted."},

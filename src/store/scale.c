@@ -1,8 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/scale.h"
+#include "model/options.h"
 #include "model/selector.h"
 #include "store/write_internal.h"
 #include <stdio.h>
+
+static const struct column COLUMNS[] = {
+    {"Name", "string", "name", "Name of the object.", 0, "metadata.name"},
+    {"Desired", "integer", "", "How many are wanted.", 0, "spec.replicas"},
+    {"Available", "integer", "", "How many there are.", 0, "status.replicas"},
+    {"Age", "date", "", "Since when it exists.", 0, "metadata.creationTimestamp"},
+    {0},
+};
+const struct kind KIND_SCALE = {
+    .group = "autoscaling",
+    .version = "v1",
+    .name = "Scale",
+    .plural = "scales",
+    .singular = "scale",
+    .type = &TYPE_SCALE,
+    .columns = COLUMNS,
+};
 
 static void copy_meta(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct obj *obj)
 {
@@ -54,14 +72,18 @@ yyjson_mut_doc *scale_view(const struct obj *obj)
 bool scale_apply(const struct kind *kind, yyjson_mut_doc *object, yyjson_mut_val *scale,
                  struct status *status)
 {
-    yyjson_mut_val *replicas = json_mut_at(scale, "spec.replicas");
-    int64_t count = replicas == NULL ? 0 : yyjson_mut_get_sint(replicas);
-    if ((replicas != NULL && !yyjson_mut_is_int(replicas)) || count < 0 || count > INT32_MAX) {
-        status_set(status, 422, "Invalid",
-                   "Scale is invalid: spec.replicas: must be a whole number of 0 or more");
-        return false;
-    }
     yyjson_mut_val *root = yyjson_mut_doc_get_root(object);
-    json_mut_set(object, root, kind->scale->spec_replicas, yyjson_mut_sint(object, count));
-    return true;
+    const char *name = json_mut_str_at(root, "metadata.name");
+    struct findings findings = {0};
+    if (!write_is_of_kind(&KIND_SCALE, scale, status))
+        return false;
+    schema_check(KIND_SCALE.type, scale, NULL, &findings);
+    bool fine = findings.list.len == 0;
+    if (!fine)
+        status_invalid(status, &KIND_SCALE, name ? name : "", &findings);
+    else
+        json_mut_set(object, root, kind->scale->spec_replicas,
+                     yyjson_mut_sint(object, json_mut_int_at(scale, "spec.replicas", 0)));
+    findings_done(&findings);
+    return fine;
 }

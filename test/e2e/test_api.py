@@ -504,7 +504,7 @@ def a_dry_run_stores_nothing(world):
     equal("uid" in made["metadata"], True, "filled in")
     world.api.refused(404, "GET", f"{path}/a")
     world.api.refused(422, "POST", f"{path}?dryRun=All", configmap("Not_Ok"))
-    world.api.refused(400, "POST", f"{path}?dryRun=Some", configmap("a"))
+    world.api.refused(422, "POST", f"{path}?dryRun=Some", configmap("a"))
     equal(version_of(world.api.get(path)), before, "version of the store")
     made = world.put(ns, configmap("a"))
     shown = world.api.ok("PATCH", f"{path}/a?dryRun=All", {"data": {"n": "1"}},
@@ -530,7 +530,7 @@ def unknown_fields(world):
     equal((answer.status, answer.headers["Warning"]), (201, None), "ignored")
     equal(world.api.get(f"{path}/b")["colour"], "red", "kept")
     equal(world.api.patch(f"{path}/b", {"data": {"n": "1"}})["colour"], "red", "kept by a patch")
-    world.api.refused(400, "POST", f"{path}?fieldValidation=Maybe", odd)
+    world.api.refused(422, "POST", f"{path}?fieldValidation=Maybe", odd)
 
 
 @cases
@@ -580,7 +580,7 @@ def delete_with_preconditions(world):
     made = world.put(ns, configmap("a"))
     world.api.refused(409, "DELETE", f"{path}/a", {"preconditions": {"uid": "other"}})
     world.api.refused(409, "DELETE", f"{path}/a", {"preconditions": {"resourceVersion": "1"}})
-    world.api.refused(400, "DELETE", f"{path}/a?propagationPolicy=Sideways")
+    world.api.refused(422, "DELETE", f"{path}/a?propagationPolicy=Sideways")
     gone = world.api.ok("DELETE", f"{path}/a", {"preconditions": {"uid": made["metadata"]["uid"]}})
     equal((gone["kind"], gone["status"], gone["details"]["uid"]),
           ("Status", "Success", made["metadata"]["uid"]), "answer")

@@ -173,6 +173,42 @@ def an_agent_reads_its_own_jobset(world):
             api.refused(403, method, path, body, MERGE if method == "PATCH" else None)
 
 
+@cases
+def everybody_may_ask_what_he_may_do(world):
+    ns = world.new_namespace()
+    world.api.ok("POST", f"/api/v1/namespaces/{ns}/pods", pod("w-0"))
+    review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+    def answer(api, verb, resource, name="", sub="", group=""):
+        wish = {"verb": verb, "group": group, "resource": resource, "subresource": sub, "name": name, "namespace": ns}
+        made = api.ok("POST", review, {"spec": {"resourceAttributes": wish}})
+        equal((made["kind"], made["apiVersion"]), ("SelfSubjectAccessReview", "authorization.k8s.io/v1"), "type")
+        return made["status"]["allowed"]
+
+    asked = (("get", "pods", "w-0"), ("patch", "pods", "w-0"), ("delete", "pods", "w-0"), ("get", "pods", "w-1"),
+             ("list", "pods"), ("get", "nodes", "n1"), ("get", "nodes", "n2"), ("create", "events"),
+             ("get", "jobsets", "w", "", "jobset.x-k8s.io"), ("get", "*"), ("*", "*"), ("fly", "pods"))
+    for role, extra, wanted in (
+            ("admin", (), "yyyyyyyyyyyy"), ("view", (), "ynnyyyynyynn"), ("node", ("--name", "n1"), "nnnnnynynnnn"),
+            ("agent", ("--namespace", ns, "--jobset", "w", "--pod", "w-0"), "yynnnnnnynnn")):
+        with as_role(world, "--role", role, *extra) as api:
+            equal("".join("y" if answer(api, *one) else "n" for one in asked), wanted, role)
+            who = api.ok("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})["status"]["userInfo"]
+            equal(who["groups"], [f"muster:{role}", "system:authenticated"], "groups")
+            rules = api.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": ns}})
+            equal(rules["status"]["incomplete"], role in ("node", "agent"), "rules")
+    for bad in ({}, {"spec": {}}, {"spec": 5}, {"spec": {"resourceAttributes": {"verb": 5}}}):
+        world.api.refused(422, "POST", review, bad)
+    world.api.refused(405, "GET", review)
+
+
+@cases
+def nobody_acts_as_somebody_else(world):
+    for who in ("somebody", "admin", ""):
+        status = world.api.refused(403, "GET", "/api/v1/namespaces", None, {"Impersonate-User": who})
+        contains(status["message"], "cannot impersonate", "muster token create")
+
+
 def resources(api):
     """Everything that discovery tells of: (path of the group version, entry)."""
     found = [("/api/v1", one) for one in api.get("/api/v1")["resources"]]

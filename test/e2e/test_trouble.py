@@ -227,6 +227,16 @@ def a_damaged_file(folder):
 
 
 @cases
+def a_file_with_a_damaged_page(folder):
+    server, path = with_content(f"{folder}/page")
+    with open(path, "r+b") as file:
+        file.seek(4096 + 3)  # of a page's head: how many cells it has, and where they begin
+        file.write(b"\x7f\xff\x7f\xff")
+    refused_start(server, str(path), "is damaged or not a store: ")
+    equal("***" in server.stderr, False, "SQLite's frame in the first line")
+
+
+@cases
 def a_file_of_something_else(folder):
     server = Server(f"{folder}/other")
     server.data.mkdir(mode=0o700)

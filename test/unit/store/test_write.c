@@ -558,6 +558,10 @@ static void test_scale_apply(void **state)
         {"{'spec':{'replicas':'5'}}", false, 3},
         {"{'spec':{'replicas':1.5}}", false, 3},
         {"{'spec':{'replicas':2147483648}}", false, 3},
+        {"{'spec':[]}", false, 3},
+        {"{'spec':'5'}", false, 3},
+        {"{'kind':'Job','spec':{'replicas':5}}", false, 3},
+        {"{'kind':'Scale','apiVersion':'autoscaling/v1','spec':{'replicas':5}}", true, 5},
     };
     struct kind kind = KIND_JOB;
     kind.scale = &SCALE;
