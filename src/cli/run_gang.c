@@ -242,9 +242,13 @@ int run_gang_make(struct cli *cli, int argc, char **argv, struct manifests *mani
 int run_gang_print(struct cli *cli, const struct manifests *manifests)
 {
     scoped_str out = {0};
-    yyjson_doc *doc = yyjson_mut_doc_imut_copy(manifests->list.items[0].docs.items[0].doc, NULL);
-    yaml_write(yyjson_doc_get_root(doc), &out);
-    yyjson_doc_free(doc);
+    scoped_json *doc = yyjson_mut_doc_imut_copy(manifests->list.items[0].docs.items[0].doc, NULL);
+    if (str_eq(opt_get(&cli->opts, "output"), "json"))
+        json_write_val_pretty(yyjson_doc_get_root(doc), &out);
+    else
+        yaml_write(yyjson_doc_get_root(doc), &out);
+    if (out.len > 0 && out.data[out.len - 1] != '\n')
+        str_addc(&out, '\n');
     fwrite(str_text(&out), 1, out.len, cli->out);
     return CLI_OK;
 }

@@ -240,6 +240,8 @@ def a_group_is_a_manifest_too(w):
     path = w.path("five.yaml")
     path.write_text(out)
     w.muster("validate", path)
+    out, _ = w.muster("run", "-n", "5", "--dry-run", "-o", "json", "--", "true")
+    equal(json.loads(out)["kind"], "JobSet")
     for words, said in ((("run", "-n", "0", "--", "x"), "at least 1"),
                         (("run", "-n", "x", "--", "x"), "whole number"),
                         (("run", "-n", "2"), "is for a command"),
