@@ -226,10 +226,13 @@ static bool is_in_order(const struct set_look *look)
     return str_eq(json_str_at(look->spec, "startupPolicy.startupPolicyOrder"), "InOrder");
 }
 
+/* Nothing starts while the JobSet is suspended, so all Jobs are made then: whoever wants to know
+ * what it will need sees them all. */
 bool look_may_start(const struct set_look *look, size_t role)
 {
     const struct set_state *state = look->state;
-    for (size_t i = 0; is_in_order(look) && i < role; i++) {
+    bool in_order = is_in_order(look) && !look->is_suspended;
+    for (size_t i = 0; in_order && i < role; i++) {
         if (!has_started(&state->roles.items[i]))
             return false;
     }

@@ -680,6 +680,22 @@ static void test_63_77_suspend_and_resume(void **state)
     sim_free(sim);
 }
 
+/* Suspended, they are all there, whatever the order; they go on in it. */
+static void test_63_suspended_in_order(void **state)
+{
+    (void)state;
+    struct sim *sim =
+        open_set(A_AND_3_B ",'suspend':true,'startupPolicy':{'startupPolicyOrder':'InOrder'}");
+    expect(sim, "a 0/0/0/0/1 b 0/0/0/0/3 0/0 Suspended(SuspendedJobs)");
+    kit_patch_set(sim, "{'spec':{'suspend':false}}");
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/3 0/0 "
+                "StartupPolicyInProgress(InOrderStartupPolicyInProgress)");
+    kit_job_active(sim, "s-a-0", 1, 1);
+    expect(sim, "a 1/0/0/1/0 b 0/0/0/0/0 0/0 "
+                "StartupPolicyInProgress(InOrderStartupPolicyInProgress)");
+    sim_free(sim);
+}
+
 static void test_68_69_time_to_live(void **state)
 {
     (void)state;
@@ -777,6 +793,7 @@ int main(void)
         cmocka_unit_test(test_67_when_jobs_are_ready),
         cmocka_unit_test(test_64_success_policies),
         cmocka_unit_test(test_63_77_suspend_and_resume),
+        cmocka_unit_test(test_63_suspended_in_order),
         cmocka_unit_test(test_68_69_time_to_live),
         cmocka_unit_test(test_80_managed_by_another),
         cmocka_unit_test(test_81_nothing_to_do),
