@@ -126,11 +126,8 @@ static void tell(struct set_look *look)
     look->state->news = 0;
     for (size_t i = 0; i < ARRAY_LEN(NEWS); i++) {
         yyjson_val *condition = news & 1U << i ? news_in(look->set, i) : NULL;
-        if (condition == NULL)
-            continue;
-        const char *reason = NEWS[i].reason ? NEWS[i].reason : json_str_at(condition, "reason");
-        control_event(look->control, look->set, NEWS[i].event, reason, "%s",
-                      json_str_at(condition, "message"));
+        if (condition != NULL)
+            control_event_of(look->control, look->set, NEWS[i].event, NEWS[i].reason, condition);
     }
 }
 

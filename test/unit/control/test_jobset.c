@@ -696,6 +696,21 @@ static void test_63_suspended_in_order(void **state)
     sim_free(sim);
 }
 
+/* Anybody who may write a status may write a condition that has nothing but its type. */
+static void test_ended_by_somebody_without_a_reason(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B);
+    struct write *write =
+        stage_write(WRITE_PATCH, &KIND_JOBSET, "default", "s",
+                    "{'status':{'conditions':[{'type':'Failed','status':'True'}]}}");
+    write->sub = SUB_STATUS;
+    stage_do(sim, write);
+    stage_run(sim, SECOND);
+    assert_int_equal(kit_events(sim, "Failed"), 1);
+    sim_free(sim);
+}
+
 static void test_68_69_time_to_live(void **state)
 {
     (void)state;
@@ -794,6 +809,7 @@ int main(void)
         cmocka_unit_test(test_64_success_policies),
         cmocka_unit_test(test_63_77_suspend_and_resume),
         cmocka_unit_test(test_63_suspended_in_order),
+        cmocka_unit_test(test_ended_by_somebody_without_a_reason),
         cmocka_unit_test(test_68_69_time_to_live),
         cmocka_unit_test(test_80_managed_by_another),
         cmocka_unit_test(test_81_nothing_to_do),
