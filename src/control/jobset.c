@@ -126,8 +126,11 @@ static void tell(struct set_look *look)
     look->state->news = 0;
     for (size_t i = 0; i < ARRAY_LEN(NEWS); i++) {
         yyjson_val *condition = news & 1U << i ? news_in(look->set, i) : NULL;
-        if (condition != NULL)
-            control_event_of(look->control, look->set, NEWS[i].event, NEWS[i].reason, condition);
+        if (condition == NULL)
+            continue;
+        scoped_free char *action = look_action_event(look, json_str_at(condition, "reason"));
+        control_event_of(look->control, look->set, NEWS[i].event,
+                         action != NULL ? action : NEWS[i].reason, condition);
     }
 }
 
