@@ -149,9 +149,10 @@ static int update(struct applying *apply, const struct wanted *wanted, struct sv
     return send_object(apply, wanted, false, root);
 }
 
-/* A Pod or a Job that is over does nothing when it is applied once more. */
+/* A Pod, a Job or a JobSet that is over does nothing when it is applied once more. */
 static bool has_ended(struct sv answer)
 {
+    static const char *const ENDS[] = {"Complete", "Completed", "Failed"};
     scoped_json *doc = NULL;
     if (json_parse(answer, &doc, NULL) < 0)
         return false;
@@ -159,8 +160,21 @@ static bool has_ended(struct sv answer)
     const char *phase = json_str_at(object, "status.phase");
     if (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"))
         return true;
-    return cell_condition_as(object, "Complete", "True") != NULL ||
-           cell_condition_as(object, "Failed", "True") != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(ENDS); i++) {
+        if (cell_condition_as(object, ENDS[i], "True") != NULL)
+            return true;
+    }
+    return false;
+}
+
+static int refuse_taken(struct applying *apply, const struct wanted *wanted)
+{
+    struct err err = {0};
+    (void)err_set(&err, -EEXIST, "%s/%s is there already, and has not ended",
+                  wanted->kind->singular, wanted->name);
+    (void)err_hint(&err, "take another --name, or end it with: muster delete %s %s -n %s",
+                   wanted->kind->singular, wanted->name, wanted->ns);
+    return cli_error(apply->cli, CLI_FAILED, &err);
 }
 
 static int renew(struct applying *apply, const struct wanted *wanted)
@@ -202,6 +216,8 @@ static int try_once(struct applying *apply, const struct wanted *wanted)
         r = cli_refusal(apply->cli, res.status, answer);
     else if (apply->renew && has_ended(answer))
         r = renew(apply, wanted);
+    else if (apply->is_new)
+        r = refuse_taken(apply, wanted);
     else
         r = update(apply, wanted, answer);
     client_response_done(&res);

@@ -15,7 +15,8 @@ struct applying {
     struct cli *cli;
     const char *dry_run; /* "none", "client", "server" */
     bool is_strict;      /* the server refuses unknown fields, too */
-    bool renew;          /* what is over (a Pod, a Job) is deleted and made again */
+    bool renew;          /* what is over (a Pod, a Job, a JobSet) is deleted and made again */
+    bool is_new;         /* what is there, and is not over, belongs to somebody else: refused */
     /* An object is about to be made; what is added here is not what the file says. Or NULL. */
     void (*before_create)(void *arg, yyjson_mut_doc *doc);
     int (*on_applied)(void *arg, const struct applied *applied); /* gives an exit code */

@@ -132,12 +132,14 @@ static yyjson_mut_val *text(struct gang *gang, const char *value)
     return yyjson_mut_strcpy(gang->doc, value);
 }
 
-/* In a manifest "$(X)" stands for a variable; here it is what was typed. */
+/* In a manifest "$(X)" stands for a variable and "$$" for a dollar; here it is what was typed. */
 static yyjson_mut_val *word(struct gang *gang, const char *value)
 {
     scoped_str out = {0};
-    for (const char *c = value; *c != '\0'; c++)
-        str_add(&out, c[0] == '$' && c[1] == '(' ? "$$" : (char[]){*c, '\0'});
+    for (const char *c = value; *c != '\0'; c++) {
+        bool is_special = c[0] == '$' && (c[1] == '(' || c[1] == '$');
+        str_add(&out, is_special ? "$$" : (char[]){*c, '\0'});
+    }
     return yyjson_mut_strncpy(gang->doc, str_text(&out), out.len);
 }
 
@@ -242,9 +244,13 @@ int run_gang_make(struct cli *cli, int argc, char **argv, struct manifests *mani
 int run_gang_print(struct cli *cli, const struct manifests *manifests)
 {
     scoped_str out = {0};
-    yyjson_doc *doc = yyjson_mut_doc_imut_copy(manifests->list.items[0].docs.items[0].doc, NULL);
-    yaml_write(yyjson_doc_get_root(doc), &out);
-    yyjson_doc_free(doc);
+    scoped_json *doc = yyjson_mut_doc_imut_copy(manifests->list.items[0].docs.items[0].doc, NULL);
+    if (str_eq(opt_get(&cli->opts, "output"), "json"))
+        json_write_val_pretty(yyjson_doc_get_root(doc), &out);
+    else
+        yaml_write(yyjson_doc_get_root(doc), &out);
+    if (out.len > 0 && out.data[out.len - 1] != '\n')
+        str_addc(&out, '\n');
     fwrite(str_text(&out), 1, out.len, cli->out);
     return CLI_OK;
 }

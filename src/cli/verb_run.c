@@ -28,8 +28,8 @@ const struct opt OPTS_RUN[] = {
     {"namespace", 0, "NAMESPACE", "The namespace of objects that name none.",
      .complete = COMPLETE_NAMESPACE},
     {"output", 'o', "FORMAT",
-     "json: print how it went to standard output, everything else to standard error. yaml: of "
-     "--dry-run.",
+     "json: print how it went to standard output, everything else to standard error. With "
+     "--dry-run: how the JobSet is printed.",
      .values = FORMATS},
     {"members", 'n', "N", "Run a command as a group of so many processes: -n 8 -- COMMAND."},
     {"max-restarts", 0, "N", "How often the whole group may restart when a member dies.",
@@ -319,6 +319,7 @@ static int apply_files(struct run *run, const struct manifests *manifests)
                                 .dry_run = "none",
                                 .is_strict = true,
                                 .renew = true,
+                                .is_new = run_gang_is_asked(run->cli),
                                 .before_create = fill_workdir,
                                 .on_applied = on_applied,
                                 .arg = run};

@@ -74,11 +74,12 @@ static bool explain_end(struct set_case *c)
     }
     if (failed == NULL)
         return false;
-    why_say(c->why, c->answer, "%s has failed: %s: %s", c->label, json_str_at(failed, "reason"),
-            json_str_at(failed, "message"));
-    why_put(c->why, c->answer, "reason", json_str_at(failed, "reason"));
+    const char *reason = json_str_at(failed, "reason"), *message = json_str_at(failed, "message");
+    why_say(c->why, c->answer, "%s has failed: %s: %s", c->label,
+            reason ? reason : "no reason given", message ? message : "no message");
+    why_put(c->why, c->answer, "reason", reason);
     add_budget(c);
-    if (str_eq(json_str_at(failed, "reason"), "ReachedMaxRestarts"))
+    if (str_eq(reason, "ReachedMaxRestarts"))
         why_help(c->why, c->answer, "see why members failed: muster events --for %s", c->label);
     return true;
 }

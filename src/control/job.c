@@ -114,8 +114,7 @@ static void tell_conditions(struct look *look)
         control_event(look->control, look->job, "Normal", "Completed", "Job completed");
     yyjson_val *failed = job_condition(look->job, "Failed");
     if (news & 1U << NEWS_FAILED && failed != NULL)
-        control_event(look->control, look->job, "Warning", json_str_at(failed, "reason"), "%s",
-                      json_str_at(failed, "message"));
+        control_event_of(look->control, look->job, "Warning", NULL, failed);
 }
 
 static struct job_facts facts_of(const struct look *look)

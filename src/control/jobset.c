@@ -128,9 +128,9 @@ static void tell(struct set_look *look)
         yyjson_val *condition = news & 1U << i ? news_in(look->set, i) : NULL;
         if (condition == NULL)
             continue;
-        const char *reason = NEWS[i].reason ? NEWS[i].reason : json_str_at(condition, "reason");
-        control_event(look->control, look->set, NEWS[i].event, reason, "%s",
-                      json_str_at(condition, "message"));
+        scoped_free char *action = look_action_event(look, json_str_at(condition, "reason"));
+        control_event_of(look->control, look->set, NEWS[i].event,
+                         action != NULL ? action : NEWS[i].reason, condition);
     }
 }
 

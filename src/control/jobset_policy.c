@@ -132,11 +132,22 @@ static void tell_restart(struct set_look *look, const struct failure *failure)
                    : mem_printf("a restart that does not count, after %" PRId64 " that do", used);
     bool is_whole = failure->action == ACT_RESTART || failure->action == ACT_RESTART_FREE;
     scoped_free char *message =
-        mem_printf("%s: Job %s failed, %s", count, failure->job->name,
+        mem_printf("applying %s failure policy action (first failed job: %s): %s, %s",
+                   ACTIONS[failure->action], failure->job->name, count,
                    is_whole ? "all Jobs are made anew" : "it alone is made anew");
     draft_condition(look, &(struct set_condition){"RestartingJobSet", "True", reason, message});
     draft_clear(look, "StartupPolicyCompleted", "InOrderStartupPolicyInProgress",
                 "in order startup policy is in progress");
+}
+
+char *look_action_event(const struct set_look *look, const char *reason)
+{
+    static const char OF_RULE[] = "FailurePolicy_";
+    yyjson_val *rules = json_at(look->spec, "failurePolicy.rules");
+    const char *action = str_eq(reason, "DefaultFailurePolicy") ? ACTIONS[ACT_RESTART] : NULL;
+    if (reason != NULL && str_starts(reason, OF_RULE))
+        action = json_str_at(json_find(rules, "name", reason + strlen(OF_RULE)), "action");
+    return action != NULL ? mem_printf("%sFailurePolicyAction", action) : NULL;
 }
 
 static void end_by(struct set_look *look, const char *reason, const char *text,
@@ -151,7 +162,7 @@ static void apply(struct set_look *look, const struct failure *failure)
     int64_t counted = json_int_at(look->status, "restartsCountTowardsMax", 0);
     bool is_charged = failure->action == ACT_RESTART || failure->action == ACT_RESTART_JOB;
     if (failure->action == ACT_FAIL) {
-        end_by(look, "FailJobSetFailurePolicyAction", "the failure policy says FailJobSet",
+        end_by(look, "FailJobSetFailurePolicyAction", "applying FailJobSet failure policy action",
                failure->job);
         return;
     }
@@ -226,10 +237,13 @@ static bool is_in_order(const struct set_look *look)
     return str_eq(json_str_at(look->spec, "startupPolicy.startupPolicyOrder"), "InOrder");
 }
 
+/* Nothing starts while the JobSet is suspended, so all Jobs are made then: whoever wants to know
+ * what it will need sees them all. */
 bool look_may_start(const struct set_look *look, size_t role)
 {
     const struct set_state *state = look->state;
-    for (size_t i = 0; is_in_order(look) && i < role; i++) {
+    bool in_order = is_in_order(look) && !look->is_suspended;
+    for (size_t i = 0; in_order && i < role; i++) {
         if (!has_started(&state->roles.items[i]))
             return false;
     }

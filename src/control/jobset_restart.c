@@ -154,8 +154,8 @@ static void fail(struct set_look *look)
     scoped_str cause = {0};
     look_cause(look, pod, &cause);
     scoped_free char *message =
-        mem_printf("pod %s needs a restart of the group, and all %" PRId64
-                   " that maxRestarts allows are used%s",
+        mem_printf("jobset failed due to reaching max number of restarts: pod %s needs one of the "
+                   "group, and all %" PRId64 " that maxRestarts allows are used%s",
                    pod != NULL ? pod->meta.name : "?", look_restarts_max(look), str_text(&cause));
     draft_end(look, false, "ReachedMaxRestarts", message);
 }
@@ -220,7 +220,7 @@ void look_settle_restart(struct set_look *look)
     if (set_condition(look->set, "RestartingJobSet") == NULL)
         return;
     if (look->is_suspended)
-        draft_clear(look, "RestartingJobSet", "JobSetSuspended", "the JobSet is suspended");
+        draft_clear(look, "RestartingJobSet", "JobSetSuspended", "jobset is suspended");
     else if (look_all_ready(look) &&
              (look->state->group == NULL || group_is_ready(look->state->group)))
         draft_clear(look, "RestartingJobSet", SET_ALL_READY, "all jobs are ready");

@@ -77,7 +77,7 @@ void draft_end(struct set_look *look, bool good, const char *reason, const char 
     const char *type = good ? "Completed" : "Failed";
     draft_condition(look, &(struct set_condition){type, "True", reason, message});
     draft_clear(look, "RestartingJobSet", good ? "JobSetCompleted" : "JobSetFailed",
-                good ? "the JobSet has completed" : "the JobSet has failed");
+                good ? "jobset completed successfully" : "jobset failed");
     put_text(&look->draft, look->draft.status, "terminalState", type);
 }
 
@@ -108,23 +108,25 @@ void draft_jobs(struct set_look *look)
     }
 }
 
-static void count_up(struct set_draft *draft, yyjson_mut_val *list, int64_t index)
+/* The list has a number for each Job of the replicated job. */
+static void count_up(struct set_look *look, yyjson_mut_val *status, const char *field,
+                     const struct set_job *job)
 {
-    while ((int64_t)yyjson_mut_arr_size(list) <= index)
+    struct set_draft *draft = &look->draft;
+    yyjson_mut_val *list = json_mut_need_arr(draft->doc, status, field);
+    while ((int64_t)yyjson_mut_arr_size(list) < look->state->roles.items[job->role].replicas)
         (void)yyjson_mut_arr_add_sint(draft->doc, list, 0);
-    yyjson_mut_val *item = yyjson_mut_arr_get(list, (size_t)index);
+    yyjson_mut_val *item = yyjson_mut_arr_get(list, (size_t)job->index);
     (void)yyjson_mut_set_sint(item, yyjson_mut_get_sint(item) + 1);
     draft->is_changed = true;
 }
 
 void draft_job_restart(struct set_look *look, const struct set_job *job, bool is_charged)
 {
-    struct set_draft *draft = &look->draft;
     yyjson_mut_val *item = role_status(look, look->state->roles.items[job->role].name);
-    count_up(draft, json_mut_need_arr(draft->doc, item, "jobRestarts"), job->index);
+    count_up(look, item, "jobRestarts", job);
     if (is_charged)
-        count_up(draft, json_mut_need_arr(draft->doc, item, "jobRestartsCountTowardsMax"),
-                 job->index);
+        count_up(look, item, "jobRestartsCountTowardsMax", job);
 }
 
 void draft_write(struct set_look *look)

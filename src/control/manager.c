@@ -394,3 +394,14 @@ void control_event(struct control *control, const struct obj *about, const char 
     /* Nobody waits for an event, and losing one changes nothing. */
     control_world(control)->ops->submit(control_world(control), write);
 }
+
+void control_event_of(struct control *control, const struct obj *about, const char *type,
+                      const char *reason, yyjson_val *condition)
+{
+    const char *message = json_str_at(condition, "message");
+    if (reason == NULL)
+        reason = json_str_at(condition, "reason");
+    if (reason == NULL || *reason == '\0')
+        reason = json_str_at(condition, "type");
+    control_event(control, about, type, reason, "%s", message != NULL ? message : "");
+}

@@ -75,6 +75,10 @@ void control_write_told(struct control *control, struct write *write, control_re
  * "Warning". */
 void control_event(struct control *control, const struct obj *about, const char *type,
                    const char *reason, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* The same in the words of a condition, of which anybody may have written no more than a type.
+ * `reason`: instead of the condition's, or NULL. */
+void control_event_of(struct control *control, const struct obj *about, const char *type,
+                      const char *reason, yyjson_val *condition);
 
 struct manager_stats {
     const char *controller;

@@ -77,6 +77,10 @@ static void env_source_check(struct check *c, yyjson_mut_val *val, yyjson_mut_va
         c, val,
         VALUES("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"),
         "source");
+    field_ref_check(c, val,
+                    VALUES("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
+                           "spec.serviceAccountName", "status.hostIP", "status.hostIPs",
+                           "status.podIP", "status.podIPs"));
 }
 
 static const struct type TYPE_ENV_SOURCE = {

@@ -17,5 +17,8 @@ void depends_check(struct check *c, yyjson_mut_val *spec);
 /* The same for the annotation muster.dev/depends-on, whose path `c` stands at. */
 void depends_check_note(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note);
 
+/* val.fieldRef must name one of the fields, or an entry of the pod's labels or annotations. */
+void field_ref_check(struct check *c, yyjson_mut_val *val, const char *const *fields);
+
 /* A quantity as it stands in a document, text or number; false when it is none. */
 bool resources_amount(yyjson_mut_val *val, quantity *ret_amount);

@@ -67,10 +67,58 @@ const struct type TYPE_RESOURCE_FIELD_REF = {
     RESOURCE_FIELD_REF_FIELDS,
 };
 
+/* "metadata.labels['KEY']": the key, as long as ret_len says; NULL: nothing in brackets. */
+static const char *subscript_of(const char *path, size_t *ret_len)
+{
+    size_t len = strlen(path);
+    const char *open = strstr(path, "['");
+    if (open == NULL || !str_ends(path, "']") || (size_t)(open - path) + 4 > len)
+        return NULL;
+    *ret_len = len - 2 - (size_t)(open + 2 - path);
+    return open + 2;
+}
+
+/* Of annotations the prefix may have capital letters. */
+static void check_subscript(struct check *c, yyjson_mut_val *path, const char *key, size_t len)
+{
+    const char *text = yyjson_mut_get_str(path);
+    bool is_note = str_starts(text, "metadata.annotations['");
+    scoped_str low = {0};
+    for (size_t i = 0; i < len; i++)
+        str_addc(&low, is_note && key[i] >= 'A' && key[i] <= 'Z' ? (char)(key[i] | ' ') : key[i]);
+    const char *problem = format_problem(FMT_QUALIFIED, str_text(&low), len);
+    if (!is_note && !str_starts(text, "metadata.labels['"))
+        problem = "only metadata.labels and metadata.annotations have entries";
+    if (problem != NULL)
+        check_invalid(c, "fieldPath", path, problem);
+}
+
+void field_ref_check(struct check *c, yyjson_mut_val *val, const char *const *fields)
+{
+    yyjson_mut_val *path = json_mut_at(val, "fieldRef.fieldPath");
+    const char *text = yyjson_mut_get_str(path);
+    size_t len = 0;
+    bool is_known = text == NULL || *text == '\0';
+    for (size_t i = 0; !is_known && fields[i] != NULL; i++)
+        is_known = str_eq(fields[i], text);
+    if (is_known)
+        return;
+    size_t mark = check_enter(c, "fieldRef");
+    const char *key = subscript_of(text, &len);
+    if (key != NULL)
+        check_subscript(c, path, key, len);
+    else
+        check_not_supported(c, "fieldPath", path, fields);
+    check_leave(c, mark);
+}
+
 static void downward_file_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
     rules_one_of(c, val, VALUES("fieldRef", "resourceFieldRef"), "source");
+    field_ref_check(c, val,
+                    VALUES("metadata.annotations", "metadata.labels", "metadata.name",
+                           "metadata.namespace", "metadata.uid"));
 }
 
 static const struct type TYPE_DOWNWARD_FILE = {

@@ -81,7 +81,7 @@ def jobs_are_made_anew_until_all_succeed(world):
         thing = world.wait(name, lambda t: is_true(t, "Completed") or is_true(t, "Failed"))
         equal(thing["status"]["terminalState"], "Completed")
         equal((thing["status"]["restarts"], thing["status"]["restartsCountTowardsMax"]), (1, 1))
-        contains(world.kubectl("describe", "jobset", name), "Restarting", "AllJobsCompleted",
+        contains(world.kubectl("describe", "jobset", name), "RestartJobSetFailurePolicyAction", "AllJobsCompleted",
                  "all Jobs are made anew")
     matches(world.kubectl("get", "jobset", "recreate"), r"^recreate +Completed +1 +True")
 

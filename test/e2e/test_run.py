@@ -438,6 +438,32 @@ def a_running_server_is_used_and_keeps_what_ended(w):
 
 
 @cases
+def a_group_that_has_ended_runs_once_more_under_its_name(w):
+    with w.shared() as node:
+        path = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets/same"
+        w.run("-n", "2", "--name", "same", "--", "true")
+        first = node.api.ok("GET", path)
+        out, _ = w.run("-n", "2", "--name", "same", "--", "sh", "-c", "echo rank $RANK")
+        contains("\n".join(out), " | rank 1")
+        again = node.api.ok("GET", path)
+        if again["metadata"]["uid"] == first["metadata"]["uid"]:
+            fail("it is the group of before")
+        w.check_tidy()
+
+
+@cases
+def a_group_does_not_take_the_name_of_one_that_runs(w):
+    with w.shared():
+        with w.start("-n", "2", "--name", "same", "--", "sleep", "1000") as process:
+            process.lines.until(r"^jobset/same: 2/2 ready")
+            _, err = w.run("-n", "2", "--name", "same", "--", "true", code=1)
+            equal(err, ["error: jobset/same is there already, and has not ended",
+                        "hint: take another --name, or end it with: muster delete jobset same -n default"])
+            end_by_signal(process)
+        w.check_tidy()
+
+
+@cases
 def an_interrupt_takes_away_what_it_made_and_no_more(w):
     with w.shared() as node:
         order = w.path("order")

@@ -231,6 +231,15 @@ def a_command_that_always_dies_fails(w):
 
 
 @cases
+def the_words_of_a_command_arrive_as_they_were_typed(w):
+    odd = ["$", "$$", "$$$", "$(A)", "$$(A)", "$A$", "$$A", "'$(echo \"$1\")'", "", "two words", "tab\tline\n"]
+    show = "import json,sys; print(json.dumps(sys.argv[1:]))"
+    out, _ = w.muster("run", "-n", "1", "--private", "--", sys.executable, "-c", show, *odd)
+    said = [line.partition(" | ")[2] for line in out.splitlines() if " | " in line]
+    equal([json.loads(line) for line in said], [odd], "what was typed")
+
+
+@cases
 def a_group_is_a_manifest_too(w):
     out, _ = w.muster("run", "-n", "5", "--dry-run", "-o", "yaml", "--name", "five", "--cpu", "500m",
                       "--memory", "64Mi", "--queue", "q", "--max-restarts", "7", "--", "echo",
@@ -240,6 +249,8 @@ def a_group_is_a_manifest_too(w):
     path = w.path("five.yaml")
     path.write_text(out)
     w.muster("validate", path)
+    out, _ = w.muster("run", "-n", "5", "--dry-run", "-o", "json", "--", "true")
+    equal(json.loads(out)["kind"], "JobSet")
     for words, said in ((("run", "-n", "0", "--", "x"), "at least 1"),
                         (("run", "-n", "x", "--", "x"), "whole number"),
                         (("run", "-n", "2"), "is for a command"),

@@ -300,6 +300,22 @@ static void test_managed_by(void **state)
 
 /* ---- failing ---- */
 
+/* Anybody who may write a status may write a condition that has nothing but its type. */
+static void test_failed_by_somebody_without_a_reason(void **state)
+{
+    (void)state;
+    struct sim *sim = open_job("");
+    struct write *write =
+        stage_write(WRITE_PATCH, &KIND_JOB, "default", job_of(sim)->meta.name,
+                    "{'status':{'conditions':[{'type':'FailureTarget','status':'True'},"
+                    "{'type':'Failed','status':'True'}]}}");
+    write->sub = SUB_STATUS;
+    stage_do(sim, write);
+    stage_run(sim, SECOND);
+    assert_int_equal(stage_events(sim, "Failed"), 1);
+    sim_free(sim);
+}
+
 static void test_backoff(void **state)
 {
     (void)state;
@@ -725,6 +741,7 @@ int main(void)
         cmocka_unit_test(test_elastic),
         cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_managed_by),
+        cmocka_unit_test(test_failed_by_somebody_without_a_reason),
         cmocka_unit_test(test_backoff),
         cmocka_unit_test(test_success_ends_backoff),
         cmocka_unit_test(test_failure_waits_for_pods),

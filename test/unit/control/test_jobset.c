@@ -283,12 +283,13 @@ static void test_40_53_55_56_restart_and_fail(void **state)
     expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 1/1 RestartingJobSet(DefaultFailurePolicy)");
     expect_jobs(sim, "s-a-0@0- s-b-0@0- s-b-1@0- s-b-2@0-");
     assert_string_equal(kit_condition(sim, "RestartingJobSet", "message"),
-                        "restart 1 of 1: Job s-b-0 failed, all Jobs are made anew");
+                        "applying RestartJobSet failure policy action (first failed job: s-b-0): "
+                        "restart 1 of 1, all Jobs are made anew");
     kit_bury(sim, "s-a-0"); /* 53: each as soon as its own predecessor is gone */
     expect_jobs(sim, "s-a-0@1 s-b-0@0- s-b-1@0- s-b-2@0-");
     kit_bury(sim, NULL);
     expect_jobs(sim, FOUR("1"));
-    assert_int_equal(kit_events(sim, "Restarting"), 1);
+    assert_int_equal(kit_events(sim, "RestartJobSetFailurePolicyAction"), 1);
     kit_job_failed(sim, "s-b-2", "BackoffLimitExceeded", "m");
     expect(sim, "a 0/0/0/0/0 b 0/0/1/0/0 1/1 Failed(ReachedMaxRestarts)");
     assert_string_equal(kit_condition(sim, "Failed", "message"),
@@ -442,7 +443,7 @@ static void test_49_50_51_restart_of_one_job(void **state)
     expect_jobs(sim, "s-a-0@0 s-b-0@0 s-b-1@0- s-b-2@0");
     scoped_str is = {0};
     restarts_of(sim, 1, &is);
-    assert_string_equal(str_text(&is), "[0,1] ");
+    assert_string_equal(str_text(&is), "[0,1,0] ");
     expect(sim, "a 0/0/0/0/0 b 0/0/0/0/0 0/0 RestartingJobSet(FailurePolicy_failurePolicyRule0)");
     kit_bury(sim, NULL);
     expect_jobs(sim, FOUR("0"));
@@ -451,7 +452,7 @@ static void test_49_50_51_restart_of_one_job(void **state)
     kit_job_failed(sim, "s-b-1", "BackoffLimitExceeded", "m"); /* 49 */
     str_clear(&is);
     restarts_of(sim, 1, &is);
-    assert_string_equal(str_text(&is), "[0,2] [0,1]");
+    assert_string_equal(str_text(&is), "[0,2,0] [0,1,0]");
     kit_bury(sim, NULL);
     kit_job_failed(sim, "s-a-0", "BackoffLimitExceeded", "m"); /* 51: one budget for all */
     expect(sim, "a 0/0/1/0/0 b 0/0/0/0/0 0/0 Failed(ReachedMaxRestarts)");
@@ -680,6 +681,37 @@ static void test_63_77_suspend_and_resume(void **state)
     sim_free(sim);
 }
 
+/* Suspended, they are all there, whatever the order; they go on in it. */
+static void test_63_suspended_in_order(void **state)
+{
+    (void)state;
+    struct sim *sim =
+        open_set(A_AND_3_B ",'suspend':true,'startupPolicy':{'startupPolicyOrder':'InOrder'}");
+    expect(sim, "a 0/0/0/0/1 b 0/0/0/0/3 0/0 Suspended(SuspendedJobs)");
+    kit_patch_set(sim, "{'spec':{'suspend':false}}");
+    expect(sim, "a 0/0/0/0/0 b 0/0/0/0/3 0/0 "
+                "StartupPolicyInProgress(InOrderStartupPolicyInProgress)");
+    kit_job_active(sim, "s-a-0", 1, 1);
+    expect(sim, "a 1/0/0/1/0 b 0/0/0/0/0 0/0 "
+                "StartupPolicyInProgress(InOrderStartupPolicyInProgress)");
+    sim_free(sim);
+}
+
+/* Anybody who may write a status may write a condition that has nothing but its type. */
+static void test_ended_by_somebody_without_a_reason(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set(A_AND_3_B);
+    struct write *write =
+        stage_write(WRITE_PATCH, &KIND_JOBSET, "default", "s",
+                    "{'status':{'conditions':[{'type':'Failed','status':'True'}]}}");
+    write->sub = SUB_STATUS;
+    stage_do(sim, write);
+    stage_run(sim, SECOND);
+    assert_int_equal(kit_events(sim, "Failed"), 1);
+    sim_free(sim);
+}
+
 static void test_68_69_time_to_live(void **state)
 {
     (void)state;
@@ -777,6 +809,8 @@ int main(void)
         cmocka_unit_test(test_67_when_jobs_are_ready),
         cmocka_unit_test(test_64_success_policies),
         cmocka_unit_test(test_63_77_suspend_and_resume),
+        cmocka_unit_test(test_63_suspended_in_order),
+        cmocka_unit_test(test_ended_by_somebody_without_a_reason),
         cmocka_unit_test(test_68_69_time_to_live),
         cmocka_unit_test(test_80_managed_by_another),
         cmocka_unit_test(test_81_nothing_to_do),

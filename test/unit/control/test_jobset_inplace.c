@@ -332,8 +332,9 @@ static void test_j_the_cause_of_a_restart(void **state)
         name);
     assert_true(kit_has_event(sim, "Restarting", restarted));
     scoped_free char *failed =
-        mem_printf("pod %s needs a restart of the group, and all 1 that maxRestarts allows are "
-                   "used: container c ended with exit code 3",
+        mem_printf("jobset failed due to reaching max number of restarts: pod %s needs one of the "
+                   "group, and all 1 that maxRestarts allows are used: container c ended with "
+                   "exit code 3",
                    name);
     assert_true(kit_has_event(sim, "ReachedMaxRestarts", failed));
     assert_string_equal(kit_condition(sim, "Failed", "message"), failed);

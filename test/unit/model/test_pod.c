@@ -13,10 +13,18 @@
 #define Q "\\\""
 #define ONE_CONTAINER(more) POD("{'containers':[{'name':'a','image':'i:1'" more "}]}")
 
+#define ENV_FIELD(path)                                                                            \
+    ONE_CONTAINER(",'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'" path "'}}}]")
+#define ENV_FIELD_AT "spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: "
+#define ENTRY(key) "[\\u0027" key "\\u0027]"
+
 /* ---- manifests as people write them ---- */
 
 static const char *const REAL[] = {
     ONE_CONTAINER(""),
+    ENV_FIELD("metadata.annotations" ENTRY("jobset.sigs.k8s.io/jobset-name")),
+    ENV_FIELD("metadata.annotations" ENTRY("Example.com/A")),
+    ENV_FIELD("status.podIPs"),
     /* a plain process */
     POD("{'containers':[{'name':'a','command':['sleep','1']}]}"),
     /* a web server with everything around it */
@@ -148,9 +156,20 @@ static const struct wrong {
     {ONE_CONTAINER(",'lifecycle':{'preStop':{}}"),
      "spec.containers[0].lifecycle.preStop: Required value: must have one handler: exec, httpGet, "
      "sleep or tcpSocket"},
-    {ONE_CONTAINER(",'env':[{'name':'A','value':'1','valueFrom':{'fieldRef':{'fieldPath':'x'}}}]"),
-     "spec.containers[0].env[0].valueFrom: Invalid value: {\"fieldRef\":{\"fieldPath\":\"x\","
-     "\"apiVersion\":\"v1\"}}: may not be specified when `value` is not empty"},
+    {ONE_CONTAINER(",'env':[{'name':'A','value':'1','valueFrom':{'configMapKeyRef':{'key':'x'}}}]"),
+     "spec.containers[0].env[0].valueFrom: Invalid value: {\"configMapKeyRef\":{\"key\":\"x\"}}: "
+     "may not be specified when `value` is not empty"},
+    {ENV_FIELD("metadata.foo"),
+     ENV_FIELD_AT "Unsupported value: \"metadata.foo\": supported values: \"metadata.name\", "
+     "\"metadata.namespace\", \"metadata.uid\", \"spec.nodeName\", \"spec.serviceAccountName\", "
+     "\"status.hostIP\", \"status.hostIPs\", \"status.podIP\", \"status.podIPs\""},
+    {ENV_FIELD("spec.nodeSelector" ENTRY("a")),
+     ENV_FIELD_AT "Invalid value: \"spec.nodeSelector['a']\": only metadata.labels and "
+     "metadata.annotations have entries"},
+    {ENV_FIELD("metadata.labels" ENTRY("a b")),
+     ENV_FIELD_AT "Invalid value: \"metadata.labels['a b']\": the name part is made of letters, "
+     "digits, '-', '_' and '.', and must start and end with a letter or digit (like 'MyName' or "
+     "'my.name')"},
     {ONE_CONTAINER(",'env':[{'name':'A','valueFrom':{}}]"),
      "spec.containers[0].env[0].valueFrom: Required value: must have one source: fieldRef, "
      "resourceFieldRef, configMapKeyRef, secretKeyRef or fileKeyRef"},
