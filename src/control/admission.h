@@ -51,6 +51,8 @@ struct owner_ops {
     void (*stop)(struct gang_look *look);             /* pods go */
     void (*restore)(struct gang_look *look); /* after all have gone: as it was before it started */
     bool (*is_ready)(const struct gang_look *look);
+    /* How many pods it runs by its spec; NULL: cannot be changed while it runs. */
+    int64_t (*pods_at_once)(const struct gang_look *look);
     /* 0: not ended, 1: succeeded, -1: failed; with a text for people. */
     int (*end)(const struct gang_look *look, struct str *message);
     /* A pod that has not ended; `kill`: such pods are removed at once. */
