@@ -215,6 +215,9 @@ void look_at_gang(struct gang_look *look);
 const struct obj *pods_first(const struct gang_look *look); /* of a gang of pods; or NULL */
 /* Pods that a group without quota needs and that are not there, neither waiting nor done. */
 int64_t pods_missing(struct cache *cache, const struct crew *gang, const struct obj *workload);
+/* A group that has more pods than it says loses the newest of those that wait: they would never
+ * start, and it would never end. True: one goes. */
+bool pods_trim(struct gang_look *look);
 /* The pods of a Job that have not ended. */
 bool pods_live(struct gang_look *look, const char *owner_uid, bool kill);
 

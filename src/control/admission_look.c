@@ -469,6 +469,8 @@ static void progress(struct gang_look *look)
 
 void look_at_gang(struct gang_look *look)
 {
+    if (pods_trim(look))
+        return;
     if (look->workload == NULL) {
         create_workload(look);
         return;

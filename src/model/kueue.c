@@ -54,13 +54,19 @@ void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root)
                  yyjson_mut_str(doc, "true"));
 }
 
-int64_t kueue_max_run(const char *text)
+/* 0: not a number that can be one. */
+static int64_t number_of(const char *text)
 {
     char *end;
     if (text == NULL || *text < '0' || *text > '9')
         return 0;
-    long long seconds = strtoll(text, &end, 10);
-    return *end == '\0' && seconds <= INT32_MAX ? seconds : 0;
+    long long number = strtoll(text, &end, 10);
+    return *end == '\0' && number <= INT32_MAX ? number : 0;
+}
+
+int64_t kueue_max_run(const char *text)
+{
+    return number_of(text);
 }
 
 static void refuse_label(struct check *c, const char *name, yyjson_mut_val *label, const char *why)
@@ -86,6 +92,42 @@ void kueue_check_labels(struct check *c, yyjson_mut_val *root, yyjson_mut_val *o
         return;
     refuse_label(c, KUEUE_QUEUE_LABEL, queue, "field is immutable while it is not suspended");
     check_hint(c, "set spec.active of its Workload to false first");
+}
+
+static void check_group_name(struct check *c, yyjson_mut_val *group, bool has_size)
+{
+    size_t at = check_enter(c, "labels");
+    size_t inner = check_enter_member(c, KUEUE_GROUP_LABEL, group);
+    const char *why = NULL;
+    if (group != NULL)
+        why =
+            format_problem(FMT_DNS_SUBDOMAIN, yyjson_mut_get_str(group), yyjson_mut_get_len(group));
+    if (group == NULL && has_size)
+        check_required(c, NULL, "a group of pods has this label and " KUEUE_GROUP_COUNT);
+    else if (why != NULL)
+        check_invalid(c, NULL, group, why);
+    check_leave(c, inner);
+    check_leave(c, at);
+}
+
+void kueue_check_group(struct check *c, yyjson_mut_val *root)
+{
+    yyjson_mut_val *notes = json_mut_at(root, "metadata.annotations");
+    yyjson_mut_val *size = yyjson_mut_obj_get(notes, KUEUE_GROUP_COUNT);
+    yyjson_mut_val *group = label_of(root, KUEUE_GROUP_LABEL);
+    if (!is_queued(root) || (size == NULL && group == NULL))
+        return;
+    size_t mark = check_enter(c, "metadata");
+    check_group_name(c, group, size != NULL);
+    size_t at = check_enter(c, "annotations");
+    size_t inner = check_enter_member(c, KUEUE_GROUP_COUNT, size);
+    if (size == NULL)
+        check_required(c, NULL, "a group of pods has this annotation and " KUEUE_GROUP_LABEL);
+    else if (number_of(yyjson_mut_get_str(size)) == 0)
+        check_invalid(c, NULL, size, "should be a number of pods, 1 or more");
+    check_leave(c, inner);
+    check_leave(c, at);
+    check_leave(c, mark);
 }
 
 // clang-format off

@@ -30,6 +30,8 @@ void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root);
 /* Of a Job or JobSet: KUEUE_MAX_RUN_LABEL is a number of seconds if it waits in a queue, and while
  * it runs it stays in its queue. */
 void kueue_check_labels(struct check *c, yyjson_mut_val *root, yyjson_mut_val *old);
+/* Of a new pod that waits in a queue: a group has a name that can be a Workload's, and a size. */
+void kueue_check_group(struct check *c, yyjson_mut_val *root);
 /* Its text as seconds; 0: no limit, or not a number that can be one. */
 int64_t kueue_max_run(const char *text);
 

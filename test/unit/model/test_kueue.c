@@ -37,6 +37,11 @@
 #define JOB_IN(queue, suspend)                                                                     \
     JOB("'labels':{'kueue.x-k8s.io/queue-name':'" queue "'}", "'suspend':" suspend)
 
+#define SIZE(pods) "'kueue.x-k8s.io/pod-group-total-count':" pods
+#define POD_IN(labels, annotations)                                                                \
+    "{'metadata':{'name':'p','labels':{'kueue.x-k8s.io/queue-name':'lq'," labels                   \
+    "},'annotations':{" annotations "}},'spec':{'containers':[{'name':'c','image':'i'}]}}"
+
 struct row {
     const char *label;
     const struct kind *kind;
@@ -90,6 +95,25 @@ static void test_refusals(void **state)
          "while it is not suspended"},
         {"a Job that waits changes its queue", &KIND_JOB, JOB_IN("a", "true"), JOB_IN("b", "true"),
          NULL},
+        {"a group of pods", &KIND_POD, NULL,
+         POD_IN("'kueue.x-k8s.io/pod-group-name':'g'", SIZE("'2'")), NULL},
+        {"a group without a size", &KIND_POD, NULL,
+         POD_IN("'kueue.x-k8s.io/pod-group-name':'g'", ""),
+         "metadata.annotations[kueue.x-k8s.io/pod-group-total-count]: Required value: a group of "
+         "pods has this annotation and kueue.x-k8s.io/pod-group-name"},
+        {"a size without a group", &KIND_POD, NULL, POD_IN("'a':'b'", SIZE("'2'")),
+         "metadata.labels[kueue.x-k8s.io/pod-group-name]: Required value: a group of pods has this "
+         "label and kueue.x-k8s.io/pod-group-total-count"},
+        {"a group of none", &KIND_POD, NULL,
+         POD_IN("'kueue.x-k8s.io/pod-group-name':'g'", SIZE("'0'")),
+         "metadata.annotations[kueue.x-k8s.io/pod-group-total-count]: Invalid value: \"0\": should "
+         "be a number of pods, 1 or more"},
+        {"a group that no Workload can be named after", &KIND_POD, NULL,
+         POD_IN("'kueue.x-k8s.io/pod-group-name':'G'", SIZE("'2'")),
+         "metadata.labels[kueue.x-k8s.io/pod-group-name]: Invalid value: \"G\": a DNS subdomain "
+         "(RFC "
+         "1123) is made of lower-case letters, digits, '-' and '.', and each part must start and "
+         "end with a letter or digit (like 'example.com')"},
         {"borrowingLimit needs a cohort", &KIND_CLUSTERQUEUE, NULL,
          CQ("'resourceGroups':[" GROUP("'cpu'", FLAVOR("a", CPU(",'borrowingLimit':1"))) "]"),
          "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit: Invalid value: 1: must be "
