@@ -76,7 +76,10 @@ static void add_shortages(struct queue_case *c)
         scoped_str set = {0};
         if (json_str_at(item, "podSet") != NULL)
             str_addf(&set, "pod set %s, ", text_at(item, "podSet"));
-        if (why != NULL)
+        if (why != NULL && *text_at(item, "flavor") == '\0')
+            why_say(c->why, detail, "%sresource %s: %s", str_text(&set), text_at(item, "resource"),
+                    why);
+        else if (why != NULL)
             why_say(c->why, detail, "%sflavor %s: %s", str_text(&set), text_at(item, "flavor"),
                     why);
         else

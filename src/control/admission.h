@@ -51,6 +51,8 @@ struct owner_ops {
     void (*stop)(struct gang_look *look);             /* pods go */
     void (*restore)(struct gang_look *look); /* after all have gone: as it was before it started */
     bool (*is_ready)(const struct gang_look *look);
+    /* How many pods it runs by its spec; NULL: cannot be changed while it runs. */
+    int64_t (*pods_at_once)(const struct gang_look *look);
     /* 0: not ended, 1: succeeded, -1: failed; with a text for people. */
     int (*end)(const struct gang_look *look, struct str *message);
     /* A pod that has not ended; `kill`: such pods are removed at once. */
@@ -213,6 +215,9 @@ void look_at_gang(struct gang_look *look);
 const struct obj *pods_first(const struct gang_look *look); /* of a gang of pods; or NULL */
 /* Pods that a group without quota needs and that are not there, neither waiting nor done. */
 int64_t pods_missing(struct cache *cache, const struct crew *gang, const struct obj *workload);
+/* A group that has more pods than it says loses the newest of those that wait: they would never
+ * start, and it would never end. True: one goes. */
+bool pods_trim(struct gang_look *look);
 /* The pods of a Job that have not ended. */
 bool pods_live(struct gang_look *look, const char *owner_uid, bool kill);
 

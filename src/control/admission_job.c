@@ -103,6 +103,11 @@ static bool job_is_ready(const struct gang_look *look)
     return ready >= pods_at_once(spec_of(look));
 }
 
+static int64_t job_pods_at_once(const struct gang_look *look)
+{
+    return pods_at_once(spec_of(look));
+}
+
 static int job_end(const struct gang_look *look, struct str *message)
 {
     if (look->owner == NULL)
@@ -147,6 +152,7 @@ const struct owner_ops OWNER_JOB = {
     .stop = job_stop,
     .restore = job_restore,
     .is_ready = job_is_ready,
+    .pods_at_once = job_pods_at_once,
     .end = job_end,
     .has_pods = job_has_pods,
     .reclaimable = job_reclaimable,

@@ -5,6 +5,8 @@
 #include "model/cell.h"
 #include "model/kueue.h"
 
+#define PRIORITY_KIND "WorkloadPriorityClass"
+
 static bool has_quota(const struct obj *workload)
 {
     return condition_is(workload, "QuotaReserved", "True");
@@ -51,8 +53,7 @@ static void put_priority(struct gang_look *look, const struct obj *who, yyjson_m
         const struct obj *class = cache_get(look->cache, &KIND_PRIORITYCLASS, "", name);
         priority = class ? json_int_at(class->root, "value", 0) : 0;
         json_mut_set(doc, spec, "priorityClassRef.group", yyjson_mut_str(doc, KUEUE_GROUP));
-        json_mut_set(doc, spec, "priorityClassRef.kind",
-                     yyjson_mut_str(doc, "WorkloadPriorityClass"));
+        json_mut_set(doc, spec, "priorityClassRef.kind", yyjson_mut_str(doc, PRIORITY_KIND));
         json_mut_set(doc, spec, "priorityClassRef.name", yyjson_mut_strcpy(doc, name));
         if (class == NULL)
             tell_event(look, who, "Warning", "PriorityClassNotFound",
@@ -134,6 +135,33 @@ static void create_workload(struct gang_look *look)
 
 /* ---- keeping it right ---- */
 
+static void write_workload(struct gang_look *look, yyjson_mut_doc *doc)
+{
+    struct write *write = write_new(WRITE_UPDATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
+    write->if_version = mem_strdup(look->workload->meta.resource_version);
+    write->doc = doc;
+    control_write(look->control, write);
+}
+
+/* Another class may be named at any time; one with quota cannot get its first or lose its last. */
+static bool follow_priority(struct gang_look *look)
+{
+    const struct obj *workload = look->workload;
+    const struct obj *who = speaker(look);
+    yyjson_val *ref = json_at(workload->root, "spec.priorityClassRef");
+    const char *name = who != NULL ? label(who, KUEUE_PRIORITY_LABEL) : NULL;
+    const char *kind = json_str_at(ref, "kind"), *known = json_str_at(ref, "name");
+    if (who == NULL || str_eq(name, known) || (ref != NULL && !str_eq(kind, PRIORITY_KIND)) ||
+        (has_quota(workload) && (name == NULL || known == NULL)))
+        return false;
+    yyjson_mut_doc *doc = obj_edit(workload);
+    yyjson_mut_val *spec = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "spec");
+    json_mut_put(doc, spec, "priorityClassRef", NULL);
+    put_priority(look, who, doc, spec);
+    write_workload(look, doc);
+    return true;
+}
+
 /* What the owner wants may change for as long as nothing was given for it. */
 static bool follow_owner(struct gang_look *look)
 {
@@ -159,10 +187,7 @@ static bool follow_owner(struct gang_look *look)
         json_mut_put(doc, spec, "podSets", sets);
     json_mut_put(doc, spec, "queueName", yyjson_mut_strcpy(doc, queue));
     put_max_run(who, doc, spec);
-    struct write *write = write_new(WRITE_UPDATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
-    write->if_version = mem_strdup(workload->meta.resource_version);
-    write->doc = doc;
-    control_write(look->control, write);
+    write_workload(look, doc);
     return true;
 }
 
@@ -185,10 +210,7 @@ static void let_go(struct gang_look *look)
         if (yyjson_mut_equals_str(yyjson_mut_arr_get(list, i), GANG_FINALIZER))
             (void)yyjson_mut_arr_remove(list, i);
     }
-    struct write *write = write_new(WRITE_UPDATE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
-    write->if_version = mem_strdup(look->workload->meta.resource_version);
-    write->doc = doc;
-    control_write(look->control, write);
+    write_workload(look, doc);
 }
 
 /* ---- an eviction ---- */
@@ -373,6 +395,34 @@ static bool has_owner(const struct gang_look *look)
     return look->ops != NULL && speaker(look) != NULL;
 }
 
+/* More pods than it has quota for: it waits in the queue again, with a Workload of what it asks
+ * for now. Fewer may run, so less is no reason to stop it. */
+static bool has_outgrown(struct gang_look *look)
+{
+    const struct owner_ops *ops = look->ops;
+    int64_t given = 0;
+    size_t i, n;
+    yyjson_val *item;
+    if (!has_owner(look) || ops->pods_at_once == NULL || !may_run(look->workload) ||
+        !ops->is_running(look))
+        return false;
+    yyjson_arr_foreach(json_at(look->workload->root, "status.admission.podSetAssignments"), i, n,
+                       item)
+    {
+        given += json_int_at(item, "count", 0);
+    }
+    int64_t wanted = ops->pods_at_once(look);
+    if (wanted <= given)
+        return false;
+    struct write *write = write_new(WRITE_DELETE, &KIND_WORKLOAD, look->gang->ns, look->gang->name);
+    write->if_version = mem_strdup(look->workload->meta.resource_version);
+    control_write(look->control, write);
+    tell_event(look, look->owner, "Normal", "DeletedWorkload",
+               "%lld pods at a time, and quota for %lld: it waits in the queue again",
+               (long long)wanted, (long long)given);
+    return true;
+}
+
 /* Pods of a group that were stopped are gone: it waits in the queue when others have come. */
 static void count_missing(struct gang_look *look)
 {
@@ -398,6 +448,8 @@ static void progress(struct gang_look *look)
         return;
     }
     gang->is_leaving = false;
+    if (has_outgrown(look))
+        return;
     count_missing(look);
     if (!has_owner(look) && !is_switched_off(workload))
         return; /* whoever made it says what becomes of it */
@@ -406,7 +458,7 @@ static void progress(struct gang_look *look)
         checks_sync(look, &draft);
     if (is_switched_off(workload))
         gang_draft_drop_condition(&draft, "DeactivationTarget");
-    if (has_owner(look) && !follow_owner(look)) {
+    if (has_owner(look) && !follow_owner(look) && !follow_priority(look)) {
         start_or_stop(look);
         put_ready(look, &draft);
         put_reclaimable(look, &draft);
@@ -417,6 +469,8 @@ static void progress(struct gang_look *look)
 
 void look_at_gang(struct gang_look *look)
 {
+    if (pods_trim(look))
+        return;
     if (look->workload == NULL) {
         create_workload(look);
         return;

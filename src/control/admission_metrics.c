@@ -108,7 +108,8 @@ static bool print_series(void *arg, const char *labels, void *value)
 
 static const struct {
     const char *name, *help;
-} GAUGE[] = {{"kueue_pending_workloads", "Workloads that wait."},
+} GAUGE[] = {{"kueue_pending_workloads",
+              "Workloads that wait: active ones for their turn, inadmissible ones for a change."},
              {"kueue_reserving_active_workloads", "Workloads that have quota."},
              {"kueue_admitted_active_workloads", "Workloads that are admitted."}};
 
@@ -118,9 +119,17 @@ static bool print_gauge(void *arg, const char *queue, void *value)
     struct admit_counts counts = {0};
     (void)value;
     admit_queue_counts(print->admission->engine, queue, &counts);
-    const size_t values[ARRAY_LEN(GAUGE)] = {counts.pending, counts.reserving, counts.admitted};
-    str_addf(print->out, "%s{cluster_queue=\"%s\"} %zu\n", GAUGE[print->which].name, queue,
-             values[print->which]);
+    const char *name = GAUGE[print->which].name;
+    if (print->which > 0) {
+        str_addf(print->out, "%s{cluster_queue=\"%s\"} %zu\n", name, queue,
+                 print->which == 1 ? counts.reserving : counts.admitted);
+        return true;
+    }
+    size_t active = admit_queue_active(print->admission->engine, queue);
+    str_addf(print->out,
+             "%s{cluster_queue=\"%s\",status=\"active\"} %zu\n"
+             "%s{cluster_queue=\"%s\",status=\"inadmissible\"} %zu\n",
+             name, queue, active, name, queue, counts.pending - active);
     return true;
 }
 

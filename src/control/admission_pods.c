@@ -7,6 +7,7 @@
 #include "model/kueue.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool has_ended(const struct obj *pod)
 {
@@ -45,8 +46,9 @@ struct walk {
     yyjson_mut_doc *doc;
     yyjson_mut_val *sets;
     bool kill;
-    int64_t there, gated, waiting, live, ready, succeeded;
+    int64_t there, gated, waiting, live, stays, ready, succeeded;
     int64_t room; /* for more starts */
+    const struct obj *newest;
     const char *set;
 };
 
@@ -166,6 +168,7 @@ static void count_one(struct walk *walk, const struct obj *pod)
     walk->live += !has_ended(pod);
     walk->gated += is_gated(pod);
     walk->waiting += is_gated(pod) && !has_ended(pod) && pod->meta.deleted == 0;
+    walk->stays += !is_gated(pod) && !has_ended(pod) && pod->meta.deleted == 0;
     bool succeeded = str_eq(json_str_at(pod->root, "status.phase"), "Succeeded");
     walk->succeeded += succeeded;
     walk->ready +=
@@ -177,6 +180,33 @@ static struct walk count(const struct gang_look *look)
     struct walk walk = {.look = look, .visit = count_one};
     walk_members(&walk);
     return walk;
+}
+
+static void find_newest(struct walk *walk, const struct obj *pod)
+{
+    if (!is_gated(pod) || has_ended(pod) || pod->meta.deleted != 0)
+        return;
+    const struct obj *newest = walk->newest;
+    bool is_newer = newest == NULL || pod->meta.created > newest->meta.created ||
+                    (pod->meta.created == newest->meta.created &&
+                     strcmp(pod->meta.name, newest->meta.name) > 0);
+    walk->newest = is_newer ? pod : newest;
+}
+
+bool pods_trim(struct gang_look *look)
+{
+    if (!look->gang->is_group || look->ops != &OWNER_PODS)
+        return false;
+    struct walk walk = count(look);
+    int64_t total = total_of(look);
+    if (walk.waiting == 0 || walk.succeeded + walk.stays + walk.waiting <= total)
+        return false;
+    walk.visit = find_newest;
+    walk_members(&walk);
+    tell_event(look, walk.newest, "Normal", "ExcessPodDeleted",
+               "Deleted: its group has %lld pods without it", (long long)total);
+    delete_pod(look, walk.newest, -1);
+    return true;
 }
 
 /* ---- the owner ---- */

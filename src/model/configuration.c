@@ -12,6 +12,17 @@
 #define KUEUE_V1BETA1 "config.kueue.x-k8s.io/v1beta1"
 #define KUEUE_V1BETA2 "config.kueue.x-k8s.io/v1beta2"
 
+/* Where kep-1282 thinks of a limit by time, it is a number. */
+static void requeuing_expand(yyjson_mut_doc *doc, yyjson_mut_val *val)
+{
+    yyjson_mut_val *limit = yyjson_mut_obj_get(val, "backoffLimitTimeout");
+    char text[32];
+    if (!yyjson_mut_is_int(limit))
+        return;
+    (void)snprintf(text, sizeof(text), "%llds", (long long)yyjson_mut_get_sint(limit));
+    json_mut_put(doc, val, "backoffLimitTimeout", yyjson_mut_strcpy(doc, text));
+}
+
 // clang-format off
 static const struct field REQUEUING_FIELDS[] = {
     {"timestamp", F_STRING, ONE, .fallback = "\"Eviction\"", .values = VALUES("Eviction", "Creation"),
@@ -21,7 +32,7 @@ static const struct field REQUEUING_FIELDS[] = {
      .doc = "How often it is put back before it is deactivated; no limit when not set."},
     {"backoffLimitTimeout", F_DURATION, ONE,
      .doc = "How long after its first eviction since it was ready it is deactivated; no limit when "
-            "not set."},
+            "not set. A plain number is seconds."},
     {"backoffBaseSeconds", F_INT32, ONE, RANGE, .fallback = "60", .max = SECONDS_MAX,
      .doc = "The pause after the first eviction; doubles with each further one."},
     {"backoffMaxSeconds", F_INT32, ONE, RANGE, .fallback = "3600", .max = SECONDS_MAX,
@@ -29,6 +40,10 @@ static const struct field REQUEUING_FIELDS[] = {
     {"resetAfter", F_DURATION, ONE, .fallback = "\"10m\"",
      .doc = "A workload that stays ready this long has all its tries forgotten; 0s: never."},
     {0}};
+
+static const struct type TYPE_REQUEUING = {
+    CONFIGURATION("RequeuingStrategy"), "What happens after an eviction.", REQUEUING_FIELDS,
+    .expand = requeuing_expand};
 
 static const struct field READY_FIELDS[] = {
     {"enable", F_BOOL, ONE, .doc = "Whether workloads must get ready in time."},
@@ -44,8 +59,7 @@ static const struct field READY_FIELDS[] = {
      .doc = "Which others: all, those of the same cohort or queue, or those that want a flavor that "
             "the one that is not ready has."},
     {"requeuingStrategy", F_OBJECT, ONE, .fallback = "{}",
-     .of = &(const struct type){CONFIGURATION("RequeuingStrategy"), "What happens after an eviction.",
-                                REQUEUING_FIELDS},
+     .of = &TYPE_REQUEUING,
      .doc = "What happens after an eviction."},
     {0}};
 

@@ -123,12 +123,6 @@ static const struct field STATUS_FIELDS[] = {
     {0}};
 // clang-format on
 
-static bool is_set(yyjson_mut_val *val, const char *field)
-{
-    const char *text = yyjson_mut_get_str(yyjson_mut_obj_get(val, field));
-    return text != NULL && *text != '\0';
-}
-
 static void check_preemption(struct check *c, yyjson_mut_val *spec)
 {
     yyjson_mut_val *policy = json_mut_at(spec, "preemption.borrowWithinCohort.policy");
@@ -142,18 +136,35 @@ static void check_preemption(struct check *c, yyjson_mut_val *spec)
     check_leave(c, mark);
 }
 
+/* A preference is between borrowing and preempting when the whole list was looked at. */
+static void check_fungibility(struct check *c, yyjson_mut_val *spec)
+{
+    yyjson_mut_val *rules = yyjson_mut_obj_get(spec, "flavorFungibility");
+    yyjson_mut_val *preference = yyjson_mut_obj_get(rules, "preference");
+    if (!yyjson_mut_is_str(preference) ||
+        (str_eq(json_mut_str_at(rules, "whenCanBorrow"), "TryNextFlavor") &&
+         str_eq(json_mut_str_at(rules, "whenCanPreempt"), "TryNextFlavor")))
+        return;
+    size_t mark = check_enter(c, "flavorFungibility");
+    check_invalid(c, "preference", preference,
+                  "needs whenCanBorrow and whenCanPreempt to be TryNextFlavor");
+    check_leave(c, mark);
+}
+
 static void spec_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
-    kueue_check_groups(c, val, is_set(val, "cohortName"), "cohortName");
+    kueue_check_groups(c, val, (struct kueue_owner){.parent = "cohortName"});
     check_preemption(c, val);
+    check_fungibility(c, val);
 }
 
 static void spec_check_v1beta1(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
-    kueue_check_groups(c, val, is_set(val, "cohort"), "cohort");
+    kueue_check_groups(c, val, (struct kueue_owner){.parent = "cohort"});
     check_preemption(c, val);
+    check_fungibility(c, val);
     if (yyjson_mut_arr_size(yyjson_mut_obj_get(val, "admissionChecks")) > 0 &&
         rules_has(val, "admissionChecksStrategy"))
         check_forbidden(c, "admissionChecks", "only one of it and admissionChecksStrategy");

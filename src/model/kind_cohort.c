@@ -27,15 +27,13 @@ static const struct field STATUS_FIELDS[] = {
 static void spec_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
-    const char *parent = json_mut_str_at(val, "parentName");
-    kueue_check_groups(c, val, parent != NULL && *parent != '\0', "parentName");
+    kueue_check_groups(c, val, (struct kueue_owner){.parent = "parentName", .is_cohort = true});
 }
 
 static void spec_check_v1beta1(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
-    const char *parent = json_mut_str_at(val, "parent");
-    kueue_check_groups(c, val, parent != NULL && *parent != '\0', "parent");
+    kueue_check_groups(c, val, (struct kueue_owner){.parent = "parent", .is_cohort = true});
 }
 
 static const struct type TYPE_SPEC = {KUEUE_V1BETA2("CohortSpec"), "Where it stands.", SPEC_FIELDS,

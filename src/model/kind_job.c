@@ -4,6 +4,8 @@
 #include "model/kind.h"
 #include "model/kueue.h"
 #include "model/rules.h"
+#include <errno.h>
+#include <stdlib.h>
 
 #define LABEL_UID "batch.kubernetes.io/controller-uid"
 #define LABEL_NAME "batch.kubernetes.io/job-name"
@@ -73,11 +75,41 @@ static void check_completions(struct check *c, yyjson_mut_val *spec, yyjson_mut_
                       "can only be changed to the same number as parallelism, both together");
 }
 
+/* A Job that takes fewer pods says how few. While it runs with fewer this was looked at before. */
+static void check_least(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
+{
+    yyjson_mut_val *notes = json_mut_at(val, "metadata.annotations");
+    yyjson_mut_val *before = json_mut_at(old, "metadata.annotations");
+    yyjson_mut_val *least = yyjson_mut_obj_get(notes, KUEUE_MIN_PARALLELISM);
+    if (!yyjson_mut_is_str(least) ||
+        rules_same(least, yyjson_mut_obj_get(before, KUEUE_MIN_PARALLELISM)))
+        return;
+    int64_t most = json_mut_int_at(val, "spec.parallelism", 1);
+    int64_t completions = json_mut_int_at(val, "spec.completions", most);
+    most = completions < most ? completions : most;
+    char *end;
+    errno = 0;
+    long long number = strtoll(yyjson_mut_get_str(least), &end, 10);
+    if (errno == 0 && end != yyjson_mut_get_str(least) && *end == '\0' && number > 0 &&
+        number < most)
+        return;
+    size_t mark = check_enter(c, "metadata");
+    size_t at = check_enter(c, "annotations");
+    size_t inner = check_enter_member(c, KUEUE_MIN_PARALLELISM, least);
+    scoped_free char *why = mem_printf(
+        "should be a number above 0 and below %lld, the pods at a time", (long long)most);
+    check_invalid(c, NULL, least, why);
+    check_leave(c, inner);
+    check_leave(c, at);
+    check_leave(c, mark);
+}
+
 static void job_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     yyjson_mut_val *spec = yyjson_mut_obj_get(val, "spec");
     yyjson_mut_val *old_spec = yyjson_mut_obj_get(old, "spec");
-    kueue_check_labels(c, val);
+    kueue_check_labels(c, val, old);
+    check_least(c, val, old);
     if (!yyjson_mut_is_obj(spec) || !yyjson_mut_is_obj(old_spec))
         return;
     size_t mark = check_enter(c, "spec");

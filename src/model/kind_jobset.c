@@ -19,7 +19,7 @@ static void jobset_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *o
 {
     yyjson_mut_val *spec = yyjson_mut_obj_get(val, "spec");
     yyjson_mut_val *old_spec = yyjson_mut_obj_get(old, "spec");
-    kueue_check_labels(c, val);
+    kueue_check_labels(c, val, old);
     if (!yyjson_mut_is_obj(spec) || (old_spec != NULL && json_mut_equal(spec, old_spec)))
         return;
     jobset_names_check(c, val);

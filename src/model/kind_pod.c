@@ -177,6 +177,8 @@ static void pod_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
     if (yyjson_mut_is_obj(old_spec) && yyjson_mut_is_obj(spec))
         check_update(c, spec, old_spec);
     check_leave(c, mark);
+    if (old == NULL)
+        kueue_check_group(c, val);
     podnotes_check(c, val, old);
     podnotes_check_epochs(c, val, old);
 }

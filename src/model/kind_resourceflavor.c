@@ -18,6 +18,29 @@ static const struct field SPEC_FIELDS[] = {
     {0}};
 // clang-format on
 
+/* As on a node: a taint is known by its key and what it does. */
+static void check_taints(struct check *c, yyjson_mut_val *list)
+{
+    size_t mark = check_enter_field(c, "nodeTaints", list), i, n;
+    yyjson_mut_val *item;
+    yyjson_mut_arr_foreach(list, i, n, item)
+    {
+        size_t k, m;
+        yyjson_mut_val *other;
+        yyjson_mut_arr_foreach(list, k, m, other)
+        {
+            if (k >= i || !str_eq(json_mut_str_at(item, "key"), json_mut_str_at(other, "key")) ||
+                !str_eq(json_mut_str_at(item, "effect"), json_mut_str_at(other, "effect")))
+                continue;
+            size_t at = check_enter_item(c, i, item);
+            check_invalid(c, NULL, item, "taints must be unique by key and effect");
+            check_leave(c, at);
+            break;
+        }
+    }
+    check_leave(c, mark);
+}
+
 static void spec_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
@@ -25,6 +48,7 @@ static void spec_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old
     if (yyjson_mut_is_obj(labels) && yyjson_mut_obj_size(labels) > PARTS_MAX)
         check_invalid(c, "nodeLabels", labels, "must have at most 8 items");
     rules_label_values(c, val, "nodeLabels");
+    check_taints(c, yyjson_mut_obj_get(val, "nodeTaints"));
 }
 
 static const struct type TYPE_SPEC = {KUEUE_V1BETA2("ResourceFlavorSpec"), "Which nodes it is of.",

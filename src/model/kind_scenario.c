@@ -217,7 +217,7 @@ static void event_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *ol
     static const char *const NAMES[] = {"create", "patch",      "delete", "node",
                                         "pod",    "controller", NULL};
     (void)old;
-    (void)rules_one_of(c, val, NAMES, "an event");
+    (void)rules_one_of(c, val, NAMES, "event");
     check_span(c, val, "at");
     only_with(c, val, "state", "node");
     only_with(c, val, "container", "pod");
@@ -268,10 +268,51 @@ static const struct field SPEC_FIELDS[] = {
     {0}};
 // clang-format on
 
+/* Is `name` one of the names that a row with a count stands for? */
+static bool is_numbered(yyjson_mut_val *row, const char *name)
+{
+    const char *begin = text_at(row, "name");
+    size_t len = begin != NULL ? strlen(begin) : 0;
+    if (len == 0 || !rules_has(row, "count") || strncmp(name, begin, len) != 0)
+        return false;
+    for (int64_t i = 0; i < json_mut_int_at(row, "count", 0); i++) {
+        char number[24];
+        (void)snprintf(number, sizeof(number), "-%lld", (long long)i);
+        if (str_eq(name + len, number))
+            return true;
+    }
+    return false;
+}
+
+/* Equal names are the table's to report; a name may also be one of those that are counted. */
+static void check_machines(struct check *c, yyjson_mut_val *nodes)
+{
+    size_t mark = check_enter_field(c, "nodes", nodes), i, n, k, m;
+    yyjson_mut_val *node, *other;
+    yyjson_mut_arr_foreach(nodes, i, n, node)
+    {
+        const char *name = text_at(node, "name");
+        bool is_known = false;
+        if (name == NULL || rules_has(node, "count"))
+            continue;
+        yyjson_mut_arr_foreach(nodes, k, m, other)
+        {
+            is_known = is_known || is_numbered(other, name);
+        }
+        if (!is_known)
+            continue;
+        size_t at = check_enter_item(c, i, node);
+        check_duplicate(c, "name", yyjson_mut_obj_get(node, "name"));
+        check_leave(c, at);
+    }
+    check_leave(c, mark);
+}
+
 static void spec_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
     check_span(c, val, "until");
+    check_machines(c, yyjson_mut_obj_get(val, "nodes"));
     yyjson_mut_val *objects = yyjson_mut_obj_get(val, "objects");
     size_t list = check_enter(c, "objects");
     size_t i, n;

@@ -112,9 +112,12 @@ static const struct type TYPE_REQUEST = {
 
 static const struct field UPDATE_FIELDS[] = {
     {"name", F_STRING, ONE, REQUIRED, .doc = "The pod set."},
-    {"labels", F_STRING, MAP, .doc = "Labels that its pods get, unless they have them."},
-    {"annotations", F_STRING, MAP, .doc = "Annotations that they get in the same way."},
-    {"nodeSelector", F_STRING, MAP, .doc = "What is asked of the node as well."},
+    {"labels", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED,
+     .doc = "Labels that its pods get, unless they have them."},
+    {"annotations", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED,
+     .doc = "Annotations that they get in the same way."},
+    {"nodeSelector", F_STRING, MAP, KEY_FORMAT, .format = FMT_QUALIFIED,
+     .doc = "What is asked of the node as well."},
     {"tolerations", F_OBJECT, LIST, .of = &TYPE_TOLERATION, .doc = "What else is tolerated."},
     {0}};
 static const struct type TYPE_UPDATE = {

@@ -14,15 +14,18 @@ void kueue_rename(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *parent,
     json_mut_put(doc, obj, to, copy);
 }
 
+static yyjson_mut_val *label_of(yyjson_mut_val *root, const char *name)
+{
+    yyjson_mut_val *labels = json_mut_at(root, "metadata.labels");
+    return yyjson_mut_is_obj(labels) ? yyjson_mut_obj_get(labels, name) : NULL;
+}
+
 /* Is this object, in front of the store, to wait in a queue: by its label, and on its own? */
 static bool is_queued(yyjson_mut_val *root)
 {
     size_t i, n;
     yyjson_mut_val *ref;
-    yyjson_mut_val *labels = json_mut_at(root, "metadata.labels");
-    yyjson_mut_val *label =
-        yyjson_mut_is_obj(labels) ? yyjson_mut_obj_get(labels, KUEUE_QUEUE_LABEL) : NULL;
-    if (yyjson_mut_get_len(label) == 0)
+    if (yyjson_mut_get_len(label_of(root, KUEUE_QUEUE_LABEL)) == 0)
         return false;
     yyjson_mut_arr_foreach(json_mut_at(root, "metadata.ownerReferences"), i, n, ref)
     {
@@ -51,26 +54,77 @@ void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root)
                  yyjson_mut_str(doc, "true"));
 }
 
-int64_t kueue_max_run(const char *text)
+/* 0: not a number that can be one. */
+static int64_t number_of(const char *text)
 {
     char *end;
     if (text == NULL || *text < '0' || *text > '9')
         return 0;
-    long long seconds = strtoll(text, &end, 10);
-    return *end == '\0' && seconds <= INT32_MAX ? seconds : 0;
+    long long number = strtoll(text, &end, 10);
+    return *end == '\0' && number <= INT32_MAX ? number : 0;
 }
 
-void kueue_check_labels(struct check *c, yyjson_mut_val *root)
+int64_t kueue_max_run(const char *text)
 {
-    yyjson_mut_val *labels = json_mut_at(root, "metadata.labels");
-    yyjson_mut_val *label =
-        yyjson_mut_is_obj(labels) ? yyjson_mut_obj_get(labels, KUEUE_MAX_RUN_LABEL) : NULL;
-    if (label == NULL || !is_queued(root) || kueue_max_run(yyjson_mut_get_str(label)) > 0)
-        return;
+    return number_of(text);
+}
+
+static void refuse_label(struct check *c, const char *name, yyjson_mut_val *label, const char *why)
+{
     size_t mark = check_enter(c, "metadata");
     size_t at = check_enter(c, "labels");
-    size_t inner = check_enter_member(c, KUEUE_MAX_RUN_LABEL, label);
-    check_invalid(c, NULL, label, "should be a number of seconds between 1 and 2147483647");
+    size_t inner = check_enter_member(c, name, label);
+    check_invalid(c, NULL, label, why);
+    check_leave(c, inner);
+    check_leave(c, at);
+    check_leave(c, mark);
+}
+
+void kueue_check_labels(struct check *c, yyjson_mut_val *root, yyjson_mut_val *old)
+{
+    yyjson_mut_val *seconds = label_of(root, KUEUE_MAX_RUN_LABEL);
+    yyjson_mut_val *queue = label_of(root, KUEUE_QUEUE_LABEL);
+    if (seconds != NULL && is_queued(root) && kueue_max_run(yyjson_mut_get_str(seconds)) == 0)
+        refuse_label(c, KUEUE_MAX_RUN_LABEL, seconds,
+                     "should be a number of seconds between 1 and 2147483647");
+    if (old == NULL || !is_queued(old) || yyjson_mut_get_bool(json_mut_at(root, "spec.suspend")) ||
+        rules_same(queue, label_of(old, KUEUE_QUEUE_LABEL)))
+        return;
+    refuse_label(c, KUEUE_QUEUE_LABEL, queue, "field is immutable while it is not suspended");
+    check_hint(c, "set spec.active of its Workload to false first");
+}
+
+static void check_group_name(struct check *c, yyjson_mut_val *group, bool has_size)
+{
+    size_t at = check_enter(c, "labels");
+    size_t inner = check_enter_member(c, KUEUE_GROUP_LABEL, group);
+    const char *why = NULL;
+    if (group != NULL)
+        why =
+            format_problem(FMT_DNS_SUBDOMAIN, yyjson_mut_get_str(group), yyjson_mut_get_len(group));
+    if (group == NULL && has_size)
+        check_required(c, NULL, "a group of pods has this label and " KUEUE_GROUP_COUNT);
+    else if (why != NULL)
+        check_invalid(c, NULL, group, why);
+    check_leave(c, inner);
+    check_leave(c, at);
+}
+
+void kueue_check_group(struct check *c, yyjson_mut_val *root)
+{
+    yyjson_mut_val *notes = json_mut_at(root, "metadata.annotations");
+    yyjson_mut_val *size = yyjson_mut_obj_get(notes, KUEUE_GROUP_COUNT);
+    yyjson_mut_val *group = label_of(root, KUEUE_GROUP_LABEL);
+    if (!is_queued(root) || (size == NULL && group == NULL))
+        return;
+    size_t mark = check_enter(c, "metadata");
+    check_group_name(c, group, size != NULL);
+    size_t at = check_enter(c, "annotations");
+    size_t inner = check_enter_member(c, KUEUE_GROUP_COUNT, size);
+    if (size == NULL)
+        check_required(c, NULL, "a group of pods has this annotation and " KUEUE_GROUP_LABEL);
+    else if (number_of(yyjson_mut_get_str(size)) == 0)
+        check_invalid(c, NULL, size, "should be a number of pods, 1 or more");
     check_leave(c, inner);
     check_leave(c, at);
     check_leave(c, mark);

@@ -27,17 +27,25 @@ void kueue_hold(yyjson_mut_doc *doc, yyjson_mut_val *root);
 /* The same for a pod: a gate holds it back. */
 void kueue_hold_pod(yyjson_mut_doc *doc, yyjson_mut_val *root);
 
-/* The label KUEUE_MAX_RUN_LABEL of a Job or JobSet that waits in a queue is a number of seconds. */
-void kueue_check_labels(struct check *c, yyjson_mut_val *root);
+/* Of a Job or JobSet: KUEUE_MAX_RUN_LABEL is a number of seconds if it waits in a queue, and while
+ * it runs it stays in its queue. */
+void kueue_check_labels(struct check *c, yyjson_mut_val *root, yyjson_mut_val *old);
+/* Of a new pod that waits in a queue: a group has a name that can be a Workload's, and a size. */
+void kueue_check_group(struct check *c, yyjson_mut_val *root);
 /* Its text as seconds; 0: no limit, or not a number that can be one. */
 int64_t kueue_max_run(const char *text);
 
 /* parent.from becomes parent.to; `parent` is a path. Nothing when there is no such field. */
 void kueue_rename(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *parent, const char *from,
                   const char *to);
-/* Resource groups of a ClusterQueue or a Cohort, at whose spec `c` stands. `in_tree`: it has a
- * parent to borrow from and lend to; `what` names the field that would give it one. */
-void kueue_check_groups(struct check *c, yyjson_mut_val *spec, bool in_tree, const char *what);
+/* Resource groups of a ClusterQueue or a Cohort, at whose spec `c` stands. `parent` is the field
+ * that names whom it borrows from and lends to. A Cohort lends what is in it as well, so it may
+ * lend more than its own quota. */
+struct kueue_owner {
+    const char *parent;
+    bool is_cohort;
+};
+void kueue_check_groups(struct check *c, yyjson_mut_val *spec, struct kueue_owner owner);
 
 /* Of a whole Workload: what tables cannot say (workload_check.c). */
 void workload_check(struct check *c, yyjson_mut_val *root, yyjson_mut_val *old);

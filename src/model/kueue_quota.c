@@ -46,10 +46,17 @@ const struct type TYPE_RESOURCE_GROUP = {
     RESOURCE_GROUP_FIELDS};
 // clang-format on
 
-static void check_quota(struct check *c, yyjson_mut_val *quota, bool in_tree, const char *what)
+struct walk {
+    struct kueue_owner owner;
+    bool has_parent;
+    struct rules_names resources, flavors; /* of the groups before */
+};
+
+static void check_quota(struct check *c, yyjson_mut_val *quota, const struct walk *walk)
 {
     static const char *const LIMITS[] = {"borrowingLimit", "lendingLimit"};
-    for (size_t i = 0; !in_tree && i < ARRAY_LEN(LIMITS); i++) {
+    const char *what = walk->owner.parent;
+    for (size_t i = 0; !walk->has_parent && i < ARRAY_LEN(LIMITS); i++) {
         if (!rules_has(quota, LIMITS[i]))
             continue;
         scoped_free char *why = mem_printf("must be nil when %s is empty", what);
@@ -59,14 +66,14 @@ static void check_quota(struct check *c, yyjson_mut_val *quota, bool in_tree, co
     }
     quantity nominal = 0, lending = 0;
     yyjson_mut_val *limit = yyjson_mut_obj_get(quota, "lendingLimit");
-    if (in_tree && resources_amount(limit, &lending) &&
+    if (walk->has_parent && !walk->owner.is_cohort && resources_amount(limit, &lending) &&
         resources_amount(yyjson_mut_obj_get(quota, "nominalQuota"), &nominal) &&
         quantity_cmp(lending, nominal) > 0)
         check_invalid(c, "lendingLimit", limit, "must be less than or equal to the nominalQuota");
 }
 
 static void check_flavor(struct check *c, yyjson_mut_val *flavor, yyjson_mut_val *covered,
-                         bool in_tree, const char *what)
+                         const struct walk *walk)
 {
     yyjson_mut_val *resources = yyjson_mut_obj_get(flavor, "resources");
     size_t mark = check_enter_field(c, "resources", resources), i, n;
@@ -82,18 +89,13 @@ static void check_flavor(struct check *c, yyjson_mut_val *flavor, yyjson_mut_val
         const char *want = yyjson_mut_get_str(yyjson_mut_arr_get(covered, i));
         if (want != NULL && yyjson_mut_is_str(name) && !str_eq(yyjson_mut_get_str(name), want))
             check_invalid(c, "name", name, "must match the name in coveredResources");
-        check_quota(c, quota, in_tree, what);
+        check_quota(c, quota, walk);
         check_leave(c, item);
     }
     check_leave(c, mark);
 }
 
-struct seen {
-    struct rules_names resources, flavors;
-};
-
-static void check_group(struct check *c, yyjson_mut_val *group, struct seen *seen, bool in_tree,
-                        const char *what)
+static void check_group(struct check *c, yyjson_mut_val *group, struct walk *walk)
 {
     size_t i, n;
     yyjson_mut_val *item;
@@ -102,9 +104,9 @@ static void check_group(struct check *c, yyjson_mut_val *group, struct seen *see
     yyjson_mut_arr_foreach(covered, i, n, item)
     {
         size_t at = check_enter_item(c, i, item);
-        if (yyjson_mut_is_str(item) && rules_knows(&seen->resources, yyjson_mut_get_str(item)))
+        if (yyjson_mut_is_str(item) && rules_knows(&walk->resources, yyjson_mut_get_str(item)))
             check_duplicate(c, NULL, item);
-        rules_add_name(&seen->resources, item);
+        rules_add_name(&walk->resources, item);
         check_leave(c, at);
     }
     check_leave(c, mark);
@@ -114,18 +116,19 @@ static void check_group(struct check *c, yyjson_mut_val *group, struct seen *see
     {
         size_t at = check_enter_item(c, i, item);
         yyjson_mut_val *name = yyjson_mut_obj_get(item, "name");
-        if (yyjson_mut_is_str(name) && rules_knows(&seen->flavors, yyjson_mut_get_str(name)))
+        if (yyjson_mut_is_str(name) && rules_knows(&walk->flavors, yyjson_mut_get_str(name)))
             check_duplicate(c, "name", name);
-        check_flavor(c, item, covered, in_tree, what);
+        check_flavor(c, item, covered, walk);
         check_leave(c, at);
     }
-    rules_names_of(&seen->flavors, flavors, "name"); /* doubles within are the table's to report */
+    rules_names_of(&walk->flavors, flavors, "name"); /* doubles within are the table's to report */
     check_leave(c, mark);
 }
 
-void kueue_check_groups(struct check *c, yyjson_mut_val *spec, bool in_tree, const char *what)
+void kueue_check_groups(struct check *c, yyjson_mut_val *spec, struct kueue_owner owner)
 {
-    struct seen seen = {0};
+    const char *parent = json_mut_str_at(spec, owner.parent);
+    struct walk walk = {.owner = owner, .has_parent = parent != NULL && *parent != '\0'};
     size_t i, n;
     yyjson_mut_val *group;
     yyjson_mut_val *groups = yyjson_mut_obj_get(spec, "resourceGroups");
@@ -133,10 +136,10 @@ void kueue_check_groups(struct check *c, yyjson_mut_val *spec, bool in_tree, con
     yyjson_mut_arr_foreach(groups, i, n, group)
     {
         size_t at = check_enter_item(c, i, group);
-        check_group(c, group, &seen, in_tree, what);
+        check_group(c, group, &walk);
         check_leave(c, at);
     }
     check_leave(c, mark);
-    rules_names_done(&seen.resources);
-    rules_names_done(&seen.flavors);
+    rules_names_done(&walk.resources);
+    rules_names_done(&walk.flavors);
 }

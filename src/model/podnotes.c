@@ -60,6 +60,99 @@ static void check_watchdog(struct check *c, yyjson_mut_val *spec, yyjson_mut_val
         check_invalid(c, NULL, note, "must be a duration such as 30s or 1m");
 }
 
+/* ---- of rehearsals ---- */
+
+static bool is_span(struct sv text, bool may_be_never)
+{
+    time_ms span = 0;
+    return (may_be_never && sv_is(text, "never")) ||
+           (text.len > 0 && duration_parse(text, &span, NULL) == 0 && span >= 0);
+}
+
+static bool is_sim_span(struct sv text)
+{
+    return is_span(text, true);
+}
+
+static bool is_sim_cpu(struct sv text)
+{
+    return is_span(text, false);
+}
+
+static bool is_sim_exit(struct sv text)
+{
+    struct sv code = sv_cut(&text, '@');
+    int64_t number = 0;
+    for (size_t i = 0; i < code.len && number < 256; i++)
+        number = code.ptr[i] >= '0' && code.ptr[i] <= '9' ? number * 10 + code.ptr[i] - '0' : 256;
+    return code.len > 0 && number < 256 && is_span(text, false);
+}
+
+static const struct {
+    const char *name, *words;
+    bool (*is_right)(struct sv value);
+} SIM_NOTES[] = {
+    {NOTE_SIM_START, "must be a duration such as 5s, or never", is_sim_span},
+    {NOTE_SIM_CPU, "must be a duration such as 200ms", is_sim_cpu},
+    {NOTE_SIM_RUN, "must be a duration such as 10m, or never", is_sim_span},
+    {NOTE_SIM_EXIT, "must be an exit code from 0 to 255 and a duration: 3@90s", is_sim_exit},
+};
+
+/* One "VALUE" or "CONTAINER=VALUE" of the list. */
+static void check_sim_part(struct check *c, const struct rules_names *names, yyjson_mut_val *note,
+                           size_t row, struct sv part)
+{
+    if (memchr(part.ptr, '=', part.len) != NULL) {
+        struct sv name = sv_trim(sv_cut(&part, '='));
+        scoped_free char *container = mem_strndup(name.ptr, name.len);
+        if (!rules_knows(names, container)) {
+            scoped_free char *why = mem_printf("container %s: not found", container);
+            check_invalid(c, NULL, note, why);
+            check_hint_nearest(c, container, names->list.items, names->list.len);
+        }
+        part = sv_trim(part);
+    }
+    if (!SIM_NOTES[row].is_right(part))
+        check_invalid(c, NULL, note, SIM_NOTES[row].words);
+}
+
+static void check_sim(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note, size_t row)
+{
+    scoped_names names = {0};
+    struct sv rest = sv_of(yyjson_mut_get_str(note));
+    rules_names_of(&names, yyjson_mut_obj_get(spec, "initContainers"), "name");
+    rules_names_of(&names, yyjson_mut_obj_get(spec, "containers"), "name");
+    do {
+        check_sim_part(c, &names, note, row, sv_trim(sv_cut(&rest, ',')));
+    } while (rest.len > 0);
+}
+
+static void check_sim_note(struct check *c, yyjson_mut_val *spec, const char *name,
+                           yyjson_mut_val *note)
+{
+    const char *names[ARRAY_LEN(SIM_NOTES)];
+    for (size_t i = 0; i < ARRAY_LEN(SIM_NOTES); i++) {
+        names[i] = SIM_NOTES[i].name;
+        if (str_eq(name, names[i])) {
+            check_sim(c, spec, note, i);
+            return;
+        }
+    }
+    check_invalid(c, NULL, note, "there is no such annotation");
+    check_hint_nearest(c, name, names, ARRAY_LEN(names));
+}
+
+/* ---- all of them ---- */
+
+/* A pod's containers do not change: what was judged is not judged again. */
+static bool was_judged(yyjson_mut_val *object, yyjson_mut_val *old, const char *name,
+                       yyjson_mut_val *note)
+{
+    yyjson_mut_val *then = yyjson_mut_obj_get(json_mut_at(old, "metadata.annotations"), name);
+    return then != NULL && json_mut_equal(note, then) &&
+           json_mut_equal(yyjson_mut_obj_get(object, "spec"), yyjson_mut_obj_get(old, "spec"));
+}
+
 void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old)
 {
     static const struct {
@@ -68,26 +161,29 @@ void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old
     } NOTES[] = {{NOTE_NOTIFY, check_notify},
                  {NOTE_DEPENDS_ON, depends_check_note},
                  {NOTE_WATCHDOG, check_watchdog}};
-    yyjson_mut_val *spec = yyjson_mut_obj_get(object, "spec");
+    yyjson_mut_val *spec = yyjson_mut_obj_get(object, "spec"), *key, *note;
     yyjson_mut_val *all = json_mut_at(object, "metadata.annotations");
-    yyjson_mut_val *before = json_mut_at(old, "metadata.annotations");
-    for (size_t i = 0; i < ARRAY_LEN(NOTES); i++) {
-        yyjson_mut_val *note = yyjson_mut_obj_get(all, NOTES[i].name);
-        yyjson_mut_val *then = yyjson_mut_obj_get(before, NOTES[i].name);
-        if (!yyjson_mut_is_str(note))
+    size_t metadata = check_enter(c, "metadata"), i, n;
+    size_t list = check_enter_field(c, "annotations", all);
+    yyjson_mut_obj_foreach(all, i, n, key, note)
+    {
+        const char *name = yyjson_mut_get_str(key);
+        size_t k = 0;
+        while (k < ARRAY_LEN(NOTES) && !str_eq(name, NOTES[k].name))
+            k++;
+        bool is_sim = str_starts(name, NOTE_SIM);
+        if ((k == ARRAY_LEN(NOTES) && !is_sim) || !yyjson_mut_is_str(note) ||
+            was_judged(object, old, name, note))
             continue;
-        /* A pod's containers do not change: what was judged is not judged again. */
-        if (then != NULL && json_mut_equal(note, then) &&
-            json_mut_equal(spec, yyjson_mut_obj_get(old, "spec")))
-            continue;
-        size_t metadata = check_enter(c, "metadata");
-        size_t list = check_enter(c, "annotations");
-        size_t item = check_enter_member(c, NOTES[i].name, note);
-        NOTES[i].check(c, spec, note);
+        size_t item = check_enter_member(c, name, note);
+        if (is_sim)
+            check_sim_note(c, spec, name, note);
+        else
+            NOTES[k].check(c, spec, note);
         check_leave(c, item);
-        check_leave(c, list);
-        check_leave(c, metadata);
     }
+    check_leave(c, list);
+    check_leave(c, metadata);
 }
 
 /* ---- epochs ---- */

@@ -107,7 +107,7 @@ static void slip_in(struct sim *sim, const struct write *write)
     struct write *other = write_new(WRITE_PATCH, write->kind, write->ns, write->name);
     char text[96];
     int len = snprintf(text, sizeof(text),
-                       "{\"metadata\":{\"annotations\":{\"sim.muster.dev/poke\":\"%llu\"}}}",
+                       "{\"metadata\":{\"annotations\":{\"muster.dev/poke\":\"%llu\"}}}",
                        (unsigned long long)++sim->stats.conflicts);
     int r = json_parse((struct sv){text, (size_t)len}, &other->patch, NULL);
     assert(r == 0);

@@ -11,6 +11,7 @@
 #include "sim/runtime.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "model/podnotes.h"
 #include "sim/cores.h"
 #include <bsd/sys/queue.h>
 #include <signal.h>
@@ -18,10 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTE_START "sim.muster.dev/start"
-#define NOTE_CPU "sim.muster.dev/start-cpu"
-#define NOTE_RUN "sim.muster.dev/run"
-#define NOTE_EXIT "sim.muster.dev/exit"
 #define PID_FIRST 1000
 #define SAY_AGAIN_MS 1
 #define EXIT_BY(signo) (128 + (signo))
@@ -348,11 +345,11 @@ static time_ms span_of(struct sv text, time_ms otherwise)
 
 static void read_notes(struct sim_unit *unit, yyjson_val *annotations)
 {
-    struct sv end = note_for(annotations, NOTE_EXIT, unit->container);
+    struct sv end = note_for(annotations, NOTE_SIM_EXIT, unit->container);
     struct sv code = sv_cut(&end, '@');
-    unit->cpu_ms = span_of(note_for(annotations, NOTE_CPU, unit->container), 0);
-    unit->start_ms = span_of(note_for(annotations, NOTE_START, unit->container), 0);
-    unit->run_ms = span_of(note_for(annotations, NOTE_RUN, unit->container), TIME_NEVER);
+    unit->cpu_ms = span_of(note_for(annotations, NOTE_SIM_CPU, unit->container), 0);
+    unit->start_ms = span_of(note_for(annotations, NOTE_SIM_START, unit->container), 0);
+    unit->run_ms = span_of(note_for(annotations, NOTE_SIM_RUN, unit->container), TIME_NEVER);
     unit->exit_ms = span_of(end, TIME_NEVER);
     char digits[8];
     (void)snprintf(digits, sizeof(digits), "%.*s", (int)(code.len < 7 ? code.len : 7),

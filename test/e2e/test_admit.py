@@ -206,6 +206,8 @@ def one_that_is_never_ready_is_deactivated_and_comes_back(world):
              f'kueue_admission_wait_time_seconds_count{{{Q}}} 3',
              f'kueue_admission_wait_time_seconds_bucket{{{Q},le="+Inf"}} 3',
              f'kueue_admitted_active_workloads{{{Q}}} 1',
+             f'kueue_pending_workloads{{{Q},status="active"}} 0',
+             f'kueue_pending_workloads{{{Q},status="inadmissible"}} 0',
              f'muster_requeued_workloads_total{{{Q},reason="BackoffFinished"}} 1',
              f'muster_requeued_workloads_total{{{Q},reason="Reactivated"}} 1')
         seen(n, "job-a", "Admitted", "EvictedDueToPodsReadyTimeout", "Requeued",

@@ -214,6 +214,14 @@ def mistakes_are_found_before_anything_runs(_):
     contains(told, "there is a second Scenario")
     told = run("-", stdin=scenario("configuration: {waitForPodsReady: {timeout: -1s}}"), code=1).stderr
     contains(told, "spec.configuration.waitForPodsReady.timeout")
+    pod = ("{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {sim.muster.dev/%s}}, "
+           "spec: {containers: [{name: c, image: i}]}}")
+    told = run("-", stdin=scenario("nodes: [{name: n, count: 2}, {name: n-1}]\nobjects:\n- "
+                                   + pod % "run: 10x" + "\n- " + pod % "runn: 10s"
+                                   + "\nevents:\n- {at: 1s}"), code=1).stderr
+    contains(told, '-:7:39: spec.nodes[1].name: Duplicate value: "n-1"', "spec.objects[0].metadata."
+             'annotations[sim.muster.dev/run]: Invalid value: "10x": must be a duration such as 10m',
+             'did you mean "sim.muster.dev/run"?', "must have one event: create, patch, delete")
 
 
 @cases

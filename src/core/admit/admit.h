@@ -348,6 +348,9 @@ struct admit_counts {
 /* Both live until the next call of either. */
 void admit_queue_counts(struct admit *admit, const char *name, struct admit_counts *ret_counts);
 void admit_local_counts(struct admit *admit, const char *key, struct admit_counts *ret_counts);
+/* Of those that wait in a queue: how many will be tried without anything changing for them first,
+ * in Kueue's words active ones, not inadmissible ones. */
+size_t admit_queue_active(const struct admit *admit, const char *name);
 /* Names whose counts changed since they were last named here, each once; NULL: no more. So a status
  * is written for what changed, and never by looking at everything. */
 const char *admit_changed_queue(struct admit *admit);

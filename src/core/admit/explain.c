@@ -138,6 +138,11 @@ static const char *no_quota_hint(struct admit *admit, const struct wl *wl,
     const struct admit_shortage *best = NULL;
     for (size_t i = 0; i < view->n_shortages; i++) {
         const struct admit_shortage *shortage = &view->shortages[i];
+        if (shortage->why && shortage->flavor[0] == '\0')
+            return arena_printf(&admit->view,
+                                "it can never fit: give ClusterQueue %s quota for %s, or do not "
+                                "ask for it",
+                                wl->local->queue->node.name, shortage->resource);
         bool can = !shortage->why && shortage->needed <= shortage->capacity;
         if (can &&
             (!best || shortage->needed - shortage->available < best->needed - best->available))
@@ -445,6 +450,27 @@ void admit_queue_counts(struct admit *admit, const char *name, struct admit_coun
             out[ret_counts->n_usage++] = usage_of(group->cells[i]);
     }
     ret_counts->usage = out;
+}
+
+/* Who stands behind the first of a StrictFIFO queue is in the queue as he is. */
+static bool count_active(void *arg, const char *key, void *value)
+{
+    const struct shape *shape = value;
+    size_t *active = arg;
+    (void)key;
+    if (shape->state != SHAPE_PARKED || shape->queue->rules.strategy == STRICT_FIFO)
+        *active += shape->wls.len;
+    return true;
+}
+
+size_t admit_queue_active(const struct admit *admit, const char *name)
+{
+    const struct queue *queue = map_get(admit->queues, name);
+    if (!queue || !queue->is_known || queue->inactive)
+        return 0;
+    size_t active = queue->n_claims;
+    (void)map_each(queue->shapes, count_active, &active);
+    return active;
 }
 
 void admit_local_counts(struct admit *admit, const char *key, struct admit_counts *ret_counts)

@@ -210,6 +210,79 @@ static void test_workload_follows_its_job(void **state)
     sim_free(sim);
 }
 
+#define PRIORITY_LABEL "kueue.x-k8s.io/priority-class"
+
+static void make_class(struct sim *sim, const char *name, const char *value)
+{
+    scoped_free char *body = mem_printf("{'metadata':{'name':'%s'},'value':%s}", name, value);
+    stage_do(sim, stage_write(WRITE_CREATE, &KIND_PRIORITYCLASS, "", name, body));
+}
+
+static void label_job(struct sim *sim, const char *job, const char *class)
+{
+    scoped_free char *body = mem_printf("{'metadata':{'labels':{'" PRIORITY_LABEL "':%s}}}", class);
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_JOB, "default", job, body));
+    stage_run(sim, SECOND);
+}
+
+static int64_t priority(struct sim *sim, const char *name)
+{
+    return json_int_at(workload(sim, name)->root, "spec.priority", -1);
+}
+
+static void test_priority_follows_the_label(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "1"));
+    make_class(sim, "low", "1");
+    make_class(sim, "high", "9");
+    make_job(sim, "runs", "");
+    make_job(sim, "first", "");
+    make_job(sim, "second", "");
+    label_job(sim, "second", "'high'");
+    assert_int_equal(priority(sim, "job-second"), 9);
+    stage_do(sim, stage_write(WRITE_DELETE, &KIND_JOB, "default", "runs", NULL));
+    stage_run(sim, 5 * SECOND);
+    expect(sim, "job-second", "Admitted", "True/Admitted"); /* it has overtaken the other */
+    expect(sim, "job-first", "QuotaReserved", "False/Pending");
+    label_job(sim, "second", "'low'"); /* also while it has quota */
+    assert_int_equal(priority(sim, "job-second"), 1);
+    label_job(sim, "first", "'low'");
+    label_job(sim, "first", "null");
+    assert_int_equal(priority(sim, "job-first"), 0);
+    assert_null(json_at(workload(sim, "job-first")->root, "spec.priorityClassRef"));
+    sim_free(sim);
+}
+
+/* More pods than there is quota for would be more than was promised to all. */
+static void test_a_job_outgrows_its_quota(void **state)
+{
+    (void)state;
+    struct sim *sim = open_with("");
+    make_queue(sim, CPU_QUEUE("q", "3"));
+    make_job(sim, "a", "'parallelism':2,'completions':9,");
+    scoped_free char *uid = mem_strdup(workload(sim, "job-a")->meta.uid);
+    stage_do(sim,
+             stage_write(WRITE_PATCH, &KIND_JOB, "default", "a", "{'spec':{'parallelism':1}}"));
+    stage_run(sim, 5 * SECOND);
+    assert_string_equal(workload(sim, "job-a")->meta.uid, uid); /* fewer may run */
+    stage_do(sim,
+             stage_write(WRITE_PATCH, &KIND_JOB, "default", "a", "{'spec':{'parallelism':4}}"));
+    stage_run(sim, 5 * SECOND);
+    reap(sim);
+    stage_run(sim, 5 * SECOND);
+    assert_string_not_equal(workload(sim, "job-a")->meta.uid, uid);
+    expect(sim, "job-a", "QuotaReserved", "False/Pending");
+    assert_true(is_suspended(sim, "a"));
+    stage_do(sim,
+             stage_write(WRITE_PATCH, &KIND_JOB, "default", "a", "{'spec':{'parallelism':3}}"));
+    stage_run(sim, 5 * SECOND);
+    expect(sim, "job-a", "Admitted", "True/Admitted");
+    assert_int_equal(pods(sim), 3);
+    sim_free(sim);
+}
+
 /* ---- readiness ---- */
 
 #define WAITS                                                                                      \
@@ -690,7 +763,7 @@ static void say_phase(struct sim *sim, const char *name, const char *phase)
     stage_run(sim, SECOND);
 }
 
-/* Who takes the place of one that has failed starts at once; who comes besides has no quota. */
+/* Who takes the place of one that has failed starts at once; who comes besides is too many. */
 static void test_pod_group_gets_a_replacement(void **state)
 {
     (void)state;
@@ -702,9 +775,13 @@ static void test_pod_group_gets_a_replacement(void **state)
     make_pod(sim, "p3", "g");
     assert_int_equal(gates(sim, "p3"), 0);
     make_pod(sim, "p4", "g");
-    assert_int_equal(gates(sim, "p4"), 1);
+    assert_null(stage_get(sim, &KIND_POD, "default", "p4"));
     say_phase(sim, "p3", "Failed");
-    assert_int_equal(gates(sim, "p4"), 0);
+    make_pod(sim, "p5", "g");
+    assert_int_equal(gates(sim, "p5"), 0);
+    say_phase(sim, "p1", "Succeeded");
+    say_phase(sim, "p5", "Succeeded");
+    expect(sim, "podgroup-g", "Finished", "True/Succeeded");
     sim_free(sim);
 }
 
@@ -933,6 +1010,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_job_waits_runs_ends),
         cmocka_unit_test(test_workload_follows_its_job),
+        cmocka_unit_test(test_priority_follows_the_label),
+        cmocka_unit_test(test_a_job_outgrows_its_quota),
         cmocka_unit_test(test_41_ready_counts_those_that_succeeded),
         cmocka_unit_test(test_43_min_of_parallelism_and_completions),
         cmocka_unit_test(test_44_recovery),

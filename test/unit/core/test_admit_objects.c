@@ -262,6 +262,8 @@ static void test_a_resource_that_the_queue_does_not_have(void **state)
     assert_int_equal(view.n_shortages, 1);
     assert_string_equal(view.shortages[0].resource, "gpu");
     assert_string_equal(view.shortages[0].why, "the queue has no quota for it");
+    assert_string_equal(
+        view.hint, "it can never fit: give ClusterQueue q quota for gpu, or do not ask for it");
     kit_close(&kit);
 }
 

@@ -441,6 +441,26 @@ static void test_counts_of_queues(void **state)
     assert_int_equal(counts.usage[1].reserved, 0);
     assert_string_equal(admit_changed_queue(kit.admit), "q");
     assert_null(admit_changed_queue(kit.admit));
+    assert_int_equal(admit_queue_active(kit.admit, "q"), 0); /* b waits for a change */
+    assert_int_equal(admit_queue_active(kit.admit, "none"), 0);
+    kit_close(&kit);
+}
+
+static void test_who_waits_for_his_turn(void **state)
+{
+    struct kit kit;
+    struct admit_queue strict = {.strategy = STRICT_FIFO};
+    (void)state;
+    kit_open(&kit);
+    kit_queue(&kit, "strict", NULL, "one:cpu=2", &strict);
+    kit_job(&kit, "a", "strict", 0, "9*cpu=1");
+    kit_job(&kit, "b", "strict", 0, "1*cpu=1");
+    kit_step(&kit);
+    assert_int_equal(admit_queue_active(kit.admit, "strict"), 2);
+    strict.stop = STOP_HOLD;
+    kit_queue(&kit, "strict", NULL, "one:cpu=2", &strict);
+    kit_step(&kit);
+    assert_int_equal(admit_queue_active(kit.admit, "strict"), 0);
     kit_close(&kit);
 }
 
@@ -486,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_stop_policies),
         cmocka_unit_test(test_failed_writes_are_taken_back),
         cmocka_unit_test(test_counts_of_queues),
+        cmocka_unit_test(test_who_waits_for_his_turn),
         cmocka_unit_test(test_what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

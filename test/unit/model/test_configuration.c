@@ -71,6 +71,10 @@ static void test_everything_said(void **state)
     assert_int_equal(c.ready.reset_after_ms, 0);
     assert_int_equal(json_int_at(c.placement, "podCapacity", 0), 20);
     configuration_done(&c);
+    read_good(HEAD "waitForPodsReady: {requeuingStrategy: {backoffLimitTimeout: 90}}\n", &c,
+              &warnings);
+    assert_int_equal(c.ready.limit_ms, 90000);
+    configuration_done(&c);
 }
 
 /* Only a time-out T gives recovery T there; 0s stays off. */

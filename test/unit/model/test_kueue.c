@@ -16,10 +16,31 @@
 #define WL(spec, status) WL_FULL("", spec, status)
 #define RESERVED "'conditions':[{'type':'QuotaReserved','status':'True','reason':'r'}]"
 
+#define CLASS(group, kind) "{'group':'" group "','kind':'" kind "','name':'high'}"
+#define ADMISSION(usage)                                                                           \
+    "'admission':{'clusterQueue':'q','podSetAssignments':[{'name':'main','count':3,"               \
+    "'resourceUsage':{" usage "}}]}"
+#define ANSWER(update)                                                                             \
+    "'admissionChecks':[{'name':'a','state':'Ready','podSetUpdates':[{" update "}]}]"
+
 #define JOB_WITH(seconds)                                                                          \
     "{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'j','labels':{'kueue.x-k8s.io/"      \
     "queue-name':'lq','kueue.x-k8s.io/max-exec-time-seconds':'" seconds "'}},'spec':{'template':{" \
     "'spec':{'restartPolicy':'Never','containers':[{'name':'c','image':'i'}]}}}}"
+
+#define JOB(meta, spec)                                                                            \
+    "{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'j'," meta "},'spec':{" spec         \
+    ",'template':{'spec':{'restartPolicy':'Never','containers':[{'name':'c','image':'i'}]}}}}"
+#define LEAST "metadata.annotations[kueue.x-k8s.io/job-min-parallelism]"
+#define JOB_LEAST(pods, least)                                                                     \
+    JOB("'annotations':{'kueue.x-k8s.io/job-min-parallelism':'" least "'}", "'parallelism':" pods)
+#define JOB_IN(queue, suspend)                                                                     \
+    JOB("'labels':{'kueue.x-k8s.io/queue-name':'" queue "'}", "'suspend':" suspend)
+
+#define SIZE(pods) "'kueue.x-k8s.io/pod-group-total-count':" pods
+#define POD_IN(labels, annotations)                                                                \
+    "{'metadata':{'name':'p','labels':{'kueue.x-k8s.io/queue-name':'lq'," labels                   \
+    "},'annotations':{" annotations "}},'spec':{'containers':[{'name':'c','image':'i'}]}}"
 
 struct row {
     const char *label;
@@ -57,6 +78,42 @@ static void test_refusals(void **state)
         {"no execution time at all", &KIND_JOB, NULL, JOB_WITH("0"),
          "metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]: Invalid value: \"0\": should be a "
          "number of seconds between 1 and 2147483647"},
+        {"fewer pods will do", &KIND_JOB, NULL, JOB_LEAST("4", "3"), NULL},
+        {"as few as all", &KIND_JOB, NULL, JOB_LEAST("4", "4"),
+         LEAST
+         ": Invalid value: \"4\": should be a number above 0 and below 4, the pods at a time"},
+        {"fewer than one", &KIND_JOB, NULL, JOB_LEAST("4", "0"),
+         LEAST
+         ": Invalid value: \"0\": should be a number above 0 and below 4, the pods at a time"},
+        {"fewer is no number", &KIND_JOB, NULL, JOB_LEAST("4", "two"),
+         LEAST ": Invalid value: \"two\": should be a number above 0 and below 4, the pods at a "
+               "time"},
+        {"it runs with as few as will do", &KIND_JOB, JOB_LEAST("4", "2"), JOB_LEAST("2", "2"),
+         NULL},
+        {"a Job that runs changes its queue", &KIND_JOB, JOB_IN("a", "false"), JOB_IN("b", "false"),
+         "metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"b\": field is immutable "
+         "while it is not suspended"},
+        {"a Job that waits changes its queue", &KIND_JOB, JOB_IN("a", "true"), JOB_IN("b", "true"),
+         NULL},
+        {"a group of pods", &KIND_POD, NULL,
+         POD_IN("'kueue.x-k8s.io/pod-group-name':'g'", SIZE("'2'")), NULL},
+        {"a group without a size", &KIND_POD, NULL,
+         POD_IN("'kueue.x-k8s.io/pod-group-name':'g'", ""),
+         "metadata.annotations[kueue.x-k8s.io/pod-group-total-count]: Required value: a group of "
+         "pods has this annotation and kueue.x-k8s.io/pod-group-name"},
+        {"a size without a group", &KIND_POD, NULL, POD_IN("'a':'b'", SIZE("'2'")),
+         "metadata.labels[kueue.x-k8s.io/pod-group-name]: Required value: a group of pods has this "
+         "label and kueue.x-k8s.io/pod-group-total-count"},
+        {"a group of none", &KIND_POD, NULL,
+         POD_IN("'kueue.x-k8s.io/pod-group-name':'g'", SIZE("'0'")),
+         "metadata.annotations[kueue.x-k8s.io/pod-group-total-count]: Invalid value: \"0\": should "
+         "be a number of pods, 1 or more"},
+        {"a group that no Workload can be named after", &KIND_POD, NULL,
+         POD_IN("'kueue.x-k8s.io/pod-group-name':'G'", SIZE("'2'")),
+         "metadata.labels[kueue.x-k8s.io/pod-group-name]: Invalid value: \"G\": a DNS subdomain "
+         "(RFC "
+         "1123) is made of lower-case letters, digits, '-' and '.', and each part must start and "
+         "end with a letter or digit (like 'example.com')"},
         {"borrowingLimit needs a cohort", &KIND_CLUSTERQUEUE, NULL,
          CQ("'resourceGroups':[" GROUP("'cpu'", FLAVOR("a", CPU(",'borrowingLimit':1"))) "]"),
          "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit: Invalid value: 1: must be "
@@ -94,6 +151,14 @@ static void test_refusals(void **state)
          CQ("'preemption':{'borrowWithinCohort':{'policy':'LowerPriority'}}"),
          "spec.preemption.borrowWithinCohort.policy: Invalid value: \"LowerPriority\": needs "
          "reclaimWithinCohort other than Never"},
+        {"a preference that nothing asks for", &KIND_CLUSTERQUEUE, NULL,
+         CQ("'flavorFungibility':{'preference':'BorrowingOverPreemption'}"),
+         "spec.flavorFungibility.preference: Invalid value: \"BorrowingOverPreemption\": needs "
+         "whenCanBorrow and whenCanPreempt to be TryNextFlavor"},
+        {"a preference", &KIND_CLUSTERQUEUE, NULL,
+         CQ("'flavorFungibility':{'preference':'PreemptionOverBorrowing','whenCanBorrow':"
+            "'TryNextFlavor','whenCanPreempt':'TryNextFlavor'}"),
+         NULL},
         {"the old name in the new version", &KIND_CLUSTERQUEUE, NULL, CQ("'cohort':'c'"),
          "spec.cohort: unknown field \"spec.cohort\""},
         {"workload", &KIND_WORKLOAD, NULL, WL("'podSets':[" SET("") "]", ""), NULL},
@@ -121,6 +186,62 @@ static void test_refusals(void **state)
             "'admission':{'clusterQueue':'r','podSetAssignments':[{'name':'main'}]}"),
          "status.admission: Invalid value: {\"clusterQueue\":\"r\",\"podSetAssignments\":[{\"name\""
          ":\"main\"}]}: field is immutable; set it to null first"},
+        {"a container asks for pods", &KIND_WORKLOAD, NULL,
+         WL("'podSets':[{'count':1,'template':{'spec':{'containers':[{'name':'c','image':'i',"
+            "'resources':{'requests':{'pods':1}}}]}}}]",
+            ""),
+         "spec.podSets[0].template.spec.containers[0].resources.requests[pods]: Invalid value: 1: "
+         "pods are counted; no container can ask for them"},
+        {"a class without its priority", &KIND_WORKLOAD, NULL,
+         WL("'priorityClassRef':" CLASS("kueue.x-k8s.io",
+                                        "WorkloadPriorityClass") ",'podSets':[" SET("") "]",
+            ""),
+         "spec.priority: Required value: must be set when priorityClassRef is"},
+        {"a class of another group", &KIND_WORKLOAD, NULL,
+         WL("'priority':1,'priorityClassRef':" CLASS("kueue.x-k8s.io",
+                                                     "PriorityClass") ",'podSets':[" SET("") "]",
+            ""),
+         "spec.priorityClassRef.kind: Invalid value: \"PriorityClass\": only WorkloadPriorityClass "
+         "is of the group kueue.x-k8s.io"},
+        {"a class goes while it has quota", &KIND_WORKLOAD,
+         WL("'priority':1,'priorityClassRef':" CLASS(
+                "kueue.x-k8s.io", "WorkloadPriorityClass") ","
+                                                           "'podSets':[" SET("") "]",
+            RESERVED),
+         WL("'priority':1,'podSets':[" SET("") "]", RESERVED),
+         "spec.priorityClassRef: Invalid value: \"null\": field is immutable while the workload "
+         "has "
+         "quota"},
+        {"a class goes while it waits", &KIND_WORKLOAD,
+         WL("'priority':1,'priorityClassRef':" CLASS(
+                "kueue.x-k8s.io", "WorkloadPriorityClass") ","
+                                                           "'podSets':[" SET("") "]",
+            ""),
+         WL("'priority':1,'podSets':[" SET("") "]", ""), NULL},
+        {"usage of half a pod", &KIND_WORKLOAD, NULL,
+         WL("'podSets':[" SET("") "]", ADMISSION("'cpu':'1'")),
+         "status.admission.podSetAssignments[0].resourceUsage[cpu]: Invalid value: \"1\": is not a "
+         "multiple of 3"},
+        {"usage of whole pods", &KIND_WORKLOAD, NULL,
+         WL("'podSets':[" SET("") "]", ADMISSION("'cpu':'1500m','memory':'3Gi'")), NULL},
+        {"gives back what it did not give", &KIND_WORKLOAD,
+         WL("'podSets':[" SET("") "]", RESERVED ",'reclaimablePods':[{'name':'main','count':1}]"),
+         WL("'podSets':[" SET("") "]", RESERVED),
+         "status.reclaimablePods[main]: Required value: cannot be removed while the workload has "
+         "quota"},
+        {"a check adds to a set that is not there", &KIND_WORKLOAD, NULL,
+         WL("'podSets':[" SET("") "]", ANSWER("'name':'mian'")),
+         "status.admissionChecks[0].podSetUpdates[0].name: Invalid value: \"mian\": not found"},
+        {"a check adds what no label can be", &KIND_WORKLOAD, NULL,
+         WL("'podSets':[" SET("") "]", ANSWER("'name':'main','nodeSelector':{'a':'@'}")),
+         "status.admissionChecks[0].podSetUpdates[0].nodeSelector[a]: Invalid value: \"@\": a "
+         "label's value is empty or made of letters, digits, '-', '_' and '.', and must start and "
+         "end with a letter or digit (like 'MyValue' or '12345')"},
+        {"a check changes its mind", &KIND_WORKLOAD,
+         WL("'podSets':[" SET("") "]", ANSWER("'name':'main','labels':{'a':'1'}")),
+         WL("'podSets':[" SET("") "]", ANSWER("'name':'main','labels':{'a':'2'}")),
+         "status.admissionChecks[0].podSetUpdates: Invalid value: [{\"name\":\"main\",\"labels\":{"
+         "\"a\":\"2\"}}]: field is immutable while the check is Ready"},
         {"local queue moves", &KIND_LOCALQUEUE,
          "{'metadata':{'name':'l'},'spec':{'clusterQueue':'a'}}",
          "{'metadata':{'name':'l'},'spec':{'clusterQueue':'b'}}",
@@ -130,6 +251,21 @@ static void test_refusals(void **state)
         {"cohort in itself", &KIND_COHORT, NULL,
          "{'metadata':{'name':'c'},'spec':{'parentName':'c'}}",
          "spec.parentName: Invalid value: \"c\": a cohort cannot be part of itself"},
+        {"a cohort lends what its queues have", &KIND_COHORT, NULL,
+         "{'metadata':{'name':'c'},'spec':{'parentName':'p','resourceGroups':[" GROUP(
+             "'cpu'", FLAVOR("a", CPU(",'lendingLimit':5"))) "]}}",
+         NULL},
+        {"a cohort without a parent lends", &KIND_COHORT, NULL,
+         "{'metadata':{'name':'c'},'spec':{'resourceGroups':[" GROUP(
+             "'cpu'", FLAVOR("a", CPU(",'lendingLimit':1"))) "]}}",
+         "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit: Invalid value: 1: must be "
+         "nil "
+         "when parentName is empty"},
+        {"a taint twice", &KIND_RESOURCEFLAVOR, NULL,
+         "{'metadata':{'name':'f'},'spec':{'nodeTaints':[{'key':'k','effect':'NoSchedule'},{'key':"
+         "'k','effect':'NoExecute'},{'key':'k','value':'v','effect':'NoSchedule'}]}}",
+         "spec.nodeTaints[2]: Invalid value: {\"key\":\"k\",\"value\":\"v\",\"effect\":\"NoSchedule"
+         "\"}: taints must be unique by key and effect"},
         {"nine labels", &KIND_RESOURCEFLAVOR, NULL,
          "{'metadata':{'name':'f'},'spec':{'nodeLabels':{'a':'','b':'','c':'','d':'','e':'','f':"
          "'','g':'','h':'','i':''}}}",

@@ -9,6 +9,10 @@
     "{'metadata':{'name':'p','annotations':{'muster.dev/" key "':'" text "'}},'spec':{"            \
     "'initContainers':[{'name':'i','image':'i'}],'containers':[{'name':'a','image':'i'" a_more     \
     "},{'name':'b','image':'i'},{'name':'c','image':'i'}]}}"
+#define PLAYED(key, text)                                                                          \
+    "{'metadata':{'name':'p','annotations':{'sim.muster.dev/" key "':'" text "'}},'spec':{"        \
+    "'initContainers':[{'name':'i','image':'i'}],'containers':[{'name':'a','image':'i'}]}}"
+#define IN_PLAY(key) "metadata.annotations[sim.muster.dev/" key "]: Invalid value: "
 #define DEPENDS_ON "metadata.annotations[muster.dev/depends-on]: Invalid value: "
 #define Q "\\\""
 #define ONE_CONTAINER(more) POD("{'containers':[{'name':'a','image':'i:1'" more "}]}")
@@ -81,6 +85,12 @@ static const char *const REAL[] = {
     NOTED("notify", "a, c", ""),
     NOTED("notify", "", ""),
     NOTED("watchdog", "30s", ""),
+    PLAYED("start", "never"),
+    PLAYED("start", "i=1m30s, a=5s"),
+    PLAYED("run", "10m"),
+    PLAYED("exit", "255@90s"),
+    PLAYED("exit", "i=0@1s"),
+    PLAYED("start-cpu", "200ms"),
     NOTED("depends-on", "{}", ""),
     NOTED("depends-on", "{" Q "a" Q ":[" Q "b" Q "," Q "i:completed" Q "]}",
           ",'dependsOn':[{'name':'c'},{'name':'b'}]"),
@@ -253,6 +263,18 @@ static const struct wrong {
     {NOTED("watchdog", "-1s", ""),
      "metadata.annotations[muster.dev/watchdog]: Invalid value: \"-1s\": must be a duration such as "
      "30s or 1m"},
+    {PLAYED("run", "10x"), IN_PLAY("run") "\"10x\": must be a duration such as 10m, or never"},
+    {PLAYED("run", ""), IN_PLAY("run") "\"\": must be a duration such as 10m, or never"},
+    {PLAYED("start", "-1s"), IN_PLAY("start") "\"-1s\": must be a duration such as 5s, or never"},
+    {PLAYED("start-cpu", "never"), IN_PLAY("start-cpu") "\"never\": must be a duration such as 200ms"},
+    {PLAYED("exit", "3"),
+     IN_PLAY("exit") "\"3\": must be an exit code from 0 to 255 and a duration: 3@90s"},
+    {PLAYED("exit", "256@1s"),
+     IN_PLAY("exit") "\"256@1s\": must be an exit code from 0 to 255 and a duration: 3@90s"},
+    {PLAYED("start", "aa=1s"),
+     IN_PLAY("start") "\"aa=1s\": container aa: not found | did you mean \"a\"?"},
+    {PLAYED("strat", "1s"),
+     IN_PLAY("strat") "\"1s\": there is no such annotation | did you mean \"sim.muster.dev/start\"?"},
     {NOTED("depends-on", "a: b", ""), DEPENDS_ON "\"a: b\": ..."},
     {NOTED("depends-on", "[]", ""),
      DEPENDS_ON "\"[]\": must be a JSON object | for example "
