@@ -340,8 +340,8 @@ static bool is_watched(const struct run *run, size_t upto, const struct kind *ki
 static int start_following(struct run *run)
 {
     struct err err = {0};
-    run->model.on_life = on_life;
-    run->model.arg = run;
+    run->model.lives.on_life = on_life;
+    run->model.lives.arg = run;
     if (run_feed_new(run->cli, &run->feed, &err) < 0)
         return cli_error(run->cli, CLI_FAILED, &err);
     run->feed_io = loop_io_add(run->loop, run_feed_fd(run->feed), EPOLLIN, on_posts, run);
