@@ -247,6 +247,9 @@ static int start_private(struct run *run)
         return fail_server(run);
     if (!run->is_server_ready)
         return CLI_OK;
+    scoped_free char *warning = run_server_warning(&run->server);
+    if (warning != NULL)
+        run_show_note(&run->show, "warning: nothing limits CPU and memory here: %s", warning);
     scoped_free char *server = mem_printf("unix:%s/muster.sock", run->server.dir);
     struct address address = {.server = server};
     if (remote_open(&address, &run->cli->remote, &err) < 0)
