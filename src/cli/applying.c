@@ -254,6 +254,14 @@ static int check_document(void *arg, const struct manifest *manifest, size_t ind
 
 int applying_check(struct cli *cli, const struct manifests *manifests)
 {
+    size_t count = 0;
+    for (size_t i = 0; i < manifests->list.len; i++)
+        count += manifests->list.items[i].docs.len;
+    if (count == 0 && manifests->configured == NULL) {
+        struct err err = {0};
+        (void)err_set(&err, -ENOENT, "no objects passed to %s", cli->verb->name);
+        return cli_error(cli, CLI_FAILED, &err);
+    }
     return manifests_each(manifests, check_document, cli);
 }
 

@@ -352,12 +352,14 @@ int cli_main(struct cli *cli, int argc, char **argv)
     if (cli->verb == NULL)
         return cli_unknown_verb(cli, word);
     int exit_code = run_verb(cli, argc - 2, argv + 2);
+    bool had_failed = ferror(cli->out) != 0; /* of what, nobody knows any more */
+    bool fails = fflush(cli->out) != 0;
     /* A full disk must not look like success. */
-    if (fflush(cli->out) != 0 || ferror(cli->out)) {
-        fprintf(cli->err, "error: cannot write the output: %s\n", strerror(errno));
-        return exit_code == CLI_OK ? CLI_FAILED : exit_code;
-    }
-    return exit_code;
+    if (!fails && !had_failed)
+        return exit_code;
+    fprintf(cli->err, "error: cannot write the output%s%s\n", had_failed ? "" : ": ",
+            had_failed ? "" : strerror(errno));
+    return exit_code == CLI_OK ? CLI_FAILED : exit_code;
 }
 
 void cli_done(struct cli *cli)

@@ -182,15 +182,15 @@ static void put_row(struct grid *grid, const struct gantt_row *row)
     grid_cell(grid, gantt_end(row));
 }
 
-static void add_table(const struct gantt *gantt, size_t rows_max, struct str *out)
+static void add_table(const struct gantt *gantt, const struct gantt_look *look, struct str *out)
 {
     static const char *const HEADS[] = {"JOB",     "CREATED", "WAITED", "STARTING", "RAN",
                                         "EVICTED", "READY",   "OVER",   "END"};
-    struct grid grid = {.columns = ARRAY_LEN(HEADS)};
+    struct grid grid = {.columns = ARRAY_LEN(HEADS), .fits = look->width};
     size_t shown = 0;
     for (size_t i = 0; i < ARRAY_LEN(HEADS); i++)
         grid_cell(&grid, HEADS[i]);
-    for (size_t i = 0; i < gantt->rows.len && shown < rows_max; i++) {
+    for (size_t i = 0; i < gantt->rows.len && shown < look->rows_max; i++) {
         if (gantt->rows.items[i]->kind == &KIND_NODE)
             continue;
         put_row(&grid, gantt->rows.items[i]);
@@ -236,6 +236,6 @@ void gantt_text(const struct gantt *gantt, const struct gantt_look *look, struct
         str_addf(out, "and %zu more\n", gantt->rows.len - look->rows_max);
     add_legend(&sheet);
     if (gantt->jobs > 0)
-        add_table(gantt, look->rows_max, out);
+        add_table(gantt, look, out);
     add_stuck(gantt, out);
 }

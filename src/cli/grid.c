@@ -43,16 +43,37 @@ void grid_cell(struct grid *grid, const char *text)
     vec_push(&grid->cells, str_take(&plain));
 }
 
+static size_t column_of(const struct grid *grid, size_t i, size_t gap)
+{
+    size_t column = grid->widths[i] + gap;
+    return column < COLUMN_MIN ? COLUMN_MIN : column;
+}
+
+static size_t row_width(const struct grid *grid, size_t gap)
+{
+    size_t last = grid->columns - 1, sum = grid->indent + grid->widths[last];
+    for (size_t i = 0; i < last; i++)
+        sum += column_of(grid, i, gap);
+    return sum;
+}
+
+static size_t gap_of(const struct grid *grid)
+{
+    size_t gap = GRID_GAP;
+    while (gap > 1 && grid->fits > 0 && row_width(grid, gap) > grid->fits)
+        gap--;
+    return gap;
+}
+
 static void print_row(const struct grid *grid, size_t first, struct str *out)
 {
+    size_t gap = gap_of(grid);
     str_addf(out, "%*s", (int)grid->indent, "");
     for (size_t i = 0; i < grid->columns; i++) {
         const char *cell = grid->cells.items[first + i];
-        size_t column = grid->widths[i] + GRID_GAP;
-        column = column < COLUMN_MIN ? COLUMN_MIN : column;
         str_add(out, cell);
         if (i + 1 < grid->columns)
-            str_addf(out, "%*s", (int)(column - width(cell)), "");
+            str_addf(out, "%*s", (int)(column_of(grid, i, gap) - width(cell)), "");
     }
 }
 

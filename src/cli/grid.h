@@ -12,6 +12,7 @@ struct grid {
     VEC(char *) cells;
     size_t widths[GRID_COLUMNS_MAX];
     size_t indent;
+    size_t fits; /* in so many columns, if narrower gaps are enough for that; 0: of no matter */
 };
 
 void grid_cell(struct grid *grid, const char *text); /* row after row */

@@ -224,6 +224,7 @@ static int guest_open(void *arg, const char *data, struct err *err)
                                       .data = dir,
                                       .cgroup_root = node->no_cgroups ? NULL : CGROUP_ROOT,
                                       .node = node->name,
+                                      .is_share = node->is_share,
                                       .helper = HELPER,
                                       .nofile_soft = node->nofile_soft};
     r = process_runtime_open(&options, &node->runtime, err);

@@ -382,6 +382,8 @@ int run_end(struct run *run, enum run_result result)
     run_show_settle(&run->show, &run->model, loop_now(run->loop));
     if (run->model.groups.len > 0 && result != RUN_RESULT_REFUSED)
         print_summary(run, result, str_text(&summary));
+    else if (run->model.groups.len == 0 && RESULTS[result].takes_all)
+        run_show_note(&run->show, "%s: nothing had been started", RESULTS[result].word);
     run_show_settle(&run->show, &run->model, loop_now(run->loop));
     if (str_eq(opt_get(&run->cli->opts, "output"), "json"))
         print_json(run, result, now);

@@ -1,51 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "base/json.h"
 #include "base/timetext.h"
-#include "base/vec.h"
+#include "cli/run_pod.h"
 #include "model/kind.h"
 
 /* What `run` follows, in numbers. Objects go in as the server tells of them, counts come out; time
  * is an argument and nothing is printed here.
  *
  * A group is one object of the files that makes processes, a Pod, or a Job or JobSet with its pods,
- * or one whose vreplicas are placed on pods, a VPod. A unit is one container of one pod. A further
- * kind of group is one more row of GROUP_KINDS. */
-
-enum run_state {              /* of a unit */
-                 RUN_WAITING, /* its pod is not there or has no node yet */
-                 RUN_BLOCKED,
-                 RUN_PENDING,
-                 RUN_STARTING,
-                 RUN_READY,
-                 RUN_DONE, /* ended well */
-                 RUN_FAILED,
-                 RUN_STATE_COUNT
-};
+ * or one whose vreplicas are placed on pods, a VPod. A unit is one container of one pod. */
 
 enum run_outcome { /* of a group */
                    RUN_GOES_ON,
                    RUN_SUCCEEDED,
                    RUN_LOST, /* it failed */
                    RUN_GONE, /* somebody deleted it */
-};
-
-struct run_unit {
-    char *name;
-    enum run_state state;
-    bool is_for_start; /* others wait for its end: it is none of those that get ready */
-    bool runs;         /* there is a process */
-    char *life; /* which start of the container it is: its containerID; NULL before the first */
-    char *why;  /* it waits, or failed; NULL: not told */
-    int64_t restarts;
-};
-
-struct run_pod {
-    char *ns, *name, *uid;
-    bool succeeded, failed;
-    int64_t revision; /* the newest one that was told of */
-    char *why;        /* it failed; or waits for a node */
-    VEC(struct run_unit) units;
 };
 
 struct run_spread { /* where the vreplicas of a VPod are */
@@ -98,9 +67,7 @@ struct run_model {
     VEC(struct run_group *) groups; /* in the order of the files */
     VEC(struct run_awaited) awaited;
     time_ms began_at;
-    /* A container has begun a life; its log is worth reading from now on. May be NULL. */
-    void (*on_life)(void *arg, const struct run_pod *pod, const struct run_unit *unit);
-    void *arg;
+    struct run_lives lives;
 };
 
 void run_model_init(struct run_model *model, time_ms now);

@@ -162,6 +162,20 @@ void run_server_tail(const struct run_server *server, size_t lines, struct str *
     str_addn(out, str_text(&text) + at, text.len - at);
 }
 
+char *run_server_warning(const struct run_server *server)
+{
+    static const char MARK[] = " node.cgroups warning=\"";
+    scoped_free char *path = mem_printf("%s/server.log", server->dir);
+    scoped_str text = {0};
+    if (file_read(path, LOG_BYTES_MAX, &text, NULL) < 0)
+        return NULL;
+    const char *from = strstr(str_text(&text), MARK);
+    if (from == NULL)
+        return NULL;
+    from += sizeof(MARK) - 1;
+    return mem_strndup(from, strcspn(from, "\"\n"));
+}
+
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
 {
     (void)info, (void)type, (void)where;

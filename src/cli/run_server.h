@@ -29,5 +29,7 @@ void run_server_signal(const struct run_server *server, int signo);
 int run_server_reap(struct run_server *server);
 /* The last lines of its log, for an error message. */
 void run_server_tail(const struct run_server *server, size_t lines, struct str *out);
+/* Why it has no control groups, once it is ready; NULL: it has. To be freed. */
+char *run_server_warning(const struct run_server *server);
 /* It must have been reaped, or never been started. Removes the folder. */
 void run_server_done(struct run_server *server);

@@ -247,6 +247,9 @@ static int start_private(struct run *run)
         return fail_server(run);
     if (!run->is_server_ready)
         return CLI_OK;
+    scoped_free char *warning = run_server_warning(&run->server);
+    if (warning != NULL)
+        run_show_note(&run->show, "warning: nothing limits CPU and memory here: %s", warning);
     scoped_free char *server = mem_printf("unix:%s/muster.sock", run->server.dir);
     struct address address = {.server = server};
     if (remote_open(&address, &run->cli->remote, &err) < 0)
@@ -341,8 +344,8 @@ static bool is_watched(const struct run *run, size_t upto, const struct kind *ki
 static int start_following(struct run *run)
 {
     struct err err = {0};
-    run->model.on_life = on_life;
-    run->model.arg = run;
+    run->model.lives.on_life = on_life;
+    run->model.lives.arg = run;
     if (run_feed_new(run->cli, &run->feed, &err) < 0)
         return cli_error(run->cli, CLI_FAILED, &err);
     run->feed_io = loop_io_add(run->loop, run_feed_fd(run->feed), EPOLLIN, on_posts, run);

@@ -6,7 +6,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const struct why_kind WHY_KINDS[] = {
+static const struct why_kind {
+    const struct kind *kind;
+    why_fn *explain;
+    next_fn *next;
+} WHY_KINDS[] = {
     {&KIND_POD, why_pod, next_pod},
     {&KIND_JOB, why_job, next_job},
     {&KIND_JOBSET, why_jobset, next_jobset},
@@ -251,19 +255,7 @@ void why_set_well(struct why *why, yyjson_mut_val *answer, bool is_well)
 
 bool why_is_true(yyjson_val *object, const char *type)
 {
-    return str_eq(json_str_at(why_condition(object, type), "status"), "True");
-}
-
-yyjson_val *why_condition(yyjson_val *object, const char *type)
-{
-    size_t i, n;
-    yyjson_val *condition;
-    yyjson_arr_foreach(json_at(object, "status.conditions"), i, n, condition)
-    {
-        if (str_eq(json_str_at(condition, "type"), type))
-            return condition;
-    }
-    return NULL;
+    return cell_condition_as(object, type, "True") != NULL;
 }
 
 /* ---- deletion ---- */

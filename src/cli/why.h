@@ -21,13 +21,6 @@ struct why {
 typedef int why_fn(struct why *why, yyjson_val *object, yyjson_mut_val *answer);
 /* What comes next in its life: a sentence without its end. */
 typedef void next_fn(struct why *why, yyjson_val *object, struct str *out);
-struct why_kind {
-    const struct kind *kind;
-    why_fn *explain;
-    next_fn *next;
-};
-/* The last one has no kind: it is for all that are not named. */
-extern const struct why_kind WHY_KINDS[];
 why_fn why_pod, why_job, why_jobset, why_workload, why_node, why_nodeconfig, why_clusterqueue,
     why_localqueue, why_flavor, why_statefulset, why_vpod, why_configmap, why_namespace, why_plain;
 next_fn next_pod, next_job, next_jobset, next_workload, next_node, next_nodeconfig,
@@ -57,8 +50,6 @@ void why_print(const struct why *why, yyjson_mut_val *answer, struct str *out); 
 /* "12s", "3m10s": since `at`, until `at`; of times that are not known 0. */
 void why_age(const struct why *why, time_ms at, struct str *out);
 void why_left(const struct why *why, time_ms at, struct str *out);
-/* Of status.conditions; NULL: it is not there. */
-yyjson_val *why_condition(yyjson_val *object, const char *type);
 bool why_is_true(yyjson_val *object, const char *type);
 void why_set_well(struct why *why, yyjson_mut_val *answer, bool is_well);
 /* The reference to whoever makes it anew; NULL: nobody does. */

@@ -17,13 +17,6 @@ struct job_case {
     time_ms last_failure;
 };
 
-/* NULL unless it is True. */
-static yyjson_val *condition_of(yyjson_val *job, const char *type)
-{
-    yyjson_val *condition = why_condition(job, type);
-    return str_eq(json_str_at(condition, "status"), "True") ? condition : NULL;
-}
-
 static bool is_phase(yyjson_val *pod, const char *phase)
 {
     return str_eq(json_str_at(pod, "status.phase"), phase);
@@ -116,7 +109,7 @@ static bool explain_condition(struct job_case *c)
                 {"FailureTarget", "has failed and ends its pods"},
                 {"SuccessCriteriaMet", "is done and ends its pods"}};
     for (size_t i = 0; i < ARRAY_LEN(ENDS); i++) {
-        yyjson_val *condition = condition_of(c->job, ENDS[i].type);
+        yyjson_val *condition = cell_condition_as(c->job, ENDS[i].type, "True");
         const char *reason = json_str_at(condition, "reason");
         const char *message = json_str_at(condition, "message");
         scoped_str counts = {0};
@@ -162,7 +155,7 @@ static bool explain_set(struct job_case *c)
 static bool explain_suspension(struct job_case *c)
 {
     scoped_str age = {0};
-    time_ms since = cell_time(condition_of(c->job, "Suspended"), "lastTransitionTime");
+    time_ms since = cell_time(cell_condition_as(c->job, "Suspended", "True"), "lastTransitionTime");
     if (!is_suspended(c->job))
         return false;
     if (why_queued(c->why, c->job, "job-", c->answer) || explain_set(c))
@@ -248,7 +241,7 @@ int why_job(struct why *why, yyjson_val *job, yyjson_mut_val *answer)
     struct job_case c = {.why = why, .job = job, .label = label, .answer = answer};
     read_counts(&c);
     int exit_code = fetch_pods(&c);
-    bool is_done = condition_of(job, "Complete") != NULL;
+    bool is_done = cell_condition_as(job, "Complete", "True") != NULL;
     json_mut_put(why->doc, answer, "isWell",
                  yyjson_mut_bool(why->doc, is_done || (c.active > 0 && c.ready == c.active)));
     if (exit_code == CLI_OK && !why_deletion(why, job, label, answer)) {

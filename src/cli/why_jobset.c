@@ -17,15 +17,10 @@ struct set_case {
     bool is_group;
 };
 
-static yyjson_val *condition_of(yyjson_val *set, const char *type)
-{
-    yyjson_val *condition = why_condition(set, type);
-    return str_eq(json_str_at(condition, "status"), "True") ? condition : NULL;
-}
-
 static const char *restarting(const struct set_case *c)
 {
-    return condition_of(c->set, "RestartingJobSet") != NULL ? "is restarting, and " : "";
+    return cell_condition_as(c->set, "RestartingJobSet", "True") != NULL ? "is restarting, and "
+                                                                         : "";
 }
 
 /* Of a group that restarts in place, whatever it does just now. */
@@ -46,7 +41,8 @@ static void add_budget(const struct set_case *c)
 
 static void add_restart(const struct set_case *c)
 {
-    const char *message = json_str_at(condition_of(c->set, "RestartingJobSet"), "message");
+    const char *message =
+        json_str_at(cell_condition_as(c->set, "RestartingJobSet", "True"), "message");
     add_budget(c);
     if (message != NULL)
         why_put(c->why, why_detail(c->why, c->answer), "text", message);
@@ -66,8 +62,8 @@ static yyjson_doc *fetch(const struct set_case *c, const struct kind *kind)
 
 static bool explain_end(struct set_case *c)
 {
-    yyjson_val *failed = condition_of(c->set, "Failed");
-    if (condition_of(c->set, "Completed") != NULL) {
+    yyjson_val *failed = cell_condition_as(c->set, "Failed", "True");
+    if (cell_condition_as(c->set, "Completed", "True") != NULL) {
         why_say(c->why, c->answer, "%s is done", c->label);
         add_budget(c);
         return true;
@@ -174,7 +170,7 @@ static bool explain_barrier(struct set_case *c)
 
 static bool explain_order(struct set_case *c)
 {
-    yyjson_val *going_on = condition_of(c->set, "StartupPolicyInProgress");
+    yyjson_val *going_on = cell_condition_as(c->set, "StartupPolicyInProgress", "True");
     if (going_on == NULL)
         return false;
     why_say(c->why, c->answer, "%s %sstarts its replicated jobs in order, and is not through",
@@ -198,7 +194,7 @@ static bool explain_progress(struct set_case *c)
     {
         jobs += json_int_at(item, "replicas", 1);
     }
-    bool is_restarting = condition_of(c->set, "RestartingJobSet") != NULL;
+    bool is_restarting = cell_condition_as(c->set, "RestartingJobSet", "True") != NULL;
     bool is_well = jobs > 0 && ready + succeeded == jobs && !is_restarting;
     why_say(c->why, c->answer, "%s is %s: %lld of %lld Job%s %s ready, %lld done", c->label,
             is_restarting ? "restarting"
@@ -214,7 +210,7 @@ static bool explain_progress(struct set_case *c)
 static bool is_quiet(yyjson_val *job)
 {
     int64_t active = json_int_at(job, "status.active", 0);
-    return condition_of(job, "Complete") != NULL ||
+    return cell_condition_as(job, "Complete", "True") != NULL ||
            (active > 0 && json_int_at(job, "status.ready", 0) == active);
 }
 
@@ -252,7 +248,7 @@ int why_jobset(struct why *why, yyjson_val *set, yyjson_mut_val *answer)
                                             "InPlaceRestart")};
     c.epoch = c.synced;
     json_mut_put(why->doc, answer, "isWell",
-                 yyjson_mut_bool(why->doc, condition_of(set, "Completed") != NULL));
+                 yyjson_mut_bool(why->doc, cell_condition_as(set, "Completed", "True") != NULL));
     if (why_deletion(why, set, label, answer))
         return CLI_OK;
     size_t step = 0;

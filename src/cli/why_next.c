@@ -65,7 +65,7 @@ void next_pod(struct why *why, yyjson_val *pod, struct str *out)
 
 static bool add_expiry(struct why *why, yyjson_val *object, const char *condition, struct str *out)
 {
-    time_ms at = cell_time(why_condition(object, condition), "lastTransitionTime");
+    time_ms at = cell_time(cell_condition(object, condition), "lastTransitionTime");
     int64_t left_s = json_int_at(object, "spec.ttlSecondsAfterFinished", -1);
     if (left_s < 0 || at == 0)
         return false;
@@ -156,7 +156,7 @@ static void next_of_admitted(yyjson_val *workload, struct str *out)
 {
     if (why_is_true(workload, "Evicted"))
         str_add(out, "its quota is free when its last pod is gone");
-    else if (why_condition(workload, "PodsReady") == NULL || why_is_true(workload, "PodsReady"))
+    else if (cell_condition(workload, "PodsReady") == NULL || why_is_true(workload, "PodsReady"))
         str_add(out, "its quota is free when it has finished");
     else
         str_add(out, "all its pods get ready in time, or it leaves its place");

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cli/why.h"
 #include "model/cell.h"
+#include <ctype.h>
 #include <string.h>
 
 #define TAINT_CORDONED "node.kubernetes.io/unschedulable"
@@ -49,7 +50,7 @@ static time_ms cordoned_at(yyjson_val *node)
 int why_node(struct why *why, yyjson_val *node, yyjson_mut_val *answer)
 {
     scoped_free char *label = why_label(&KIND_NODE, node);
-    yyjson_val *ready = why_condition(node, "Ready");
+    yyjson_val *ready = cell_condition(node, "Ready");
     bool is_ready = str_eq(json_str_at(ready, "status"), "True");
     why_set_well(why, answer, is_ready && !is_cordoned(node));
     if (why_deletion(why, node, label, answer))
@@ -192,7 +193,9 @@ int why_plain(struct why *why, yyjson_val *object, yyjson_mut_val *answer)
 {
     const char *kind = json_str_at(object, "kind"), *name = json_str_at(object, "metadata.name");
     scoped_free char *label =
-        mem_printf("%s %s", kind != NULL ? kind : "", name != NULL ? name : "");
+        mem_printf("%s/%s", kind != NULL ? kind : "", name != NULL ? name : "");
+    for (char *at = label; *at != '/'; at++)
+        *at = (char)tolower((unsigned char)*at);
     why_set_well(why, answer, true);
     if (!why_deletion(why, object, label, answer))
         why_say(why, answer, "%s is there; nothing is waited for", label);

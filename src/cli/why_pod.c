@@ -15,11 +15,6 @@ struct pod_case {
     yyjson_mut_val *answer;
 };
 
-static bool is_true(yyjson_val *pod, const char *type)
-{
-    return str_eq(json_str_at(why_condition(pod, type), "status"), "True");
-}
-
 /* ---- deleted ---- */
 
 static bool explain_deletion(struct pod_case *c)
@@ -157,7 +152,7 @@ static bool explain_unbound(struct pod_case *c)
     yyjson_val *pod = c->view->pod, *gates = json_at(pod, "spec.schedulingGates");
     const char *node = json_str_at(pod, "spec.nodeName");
     const char *scheduler = json_str_at(pod, "spec.schedulerName");
-    yyjson_val *condition = why_condition(pod, "PodScheduled");
+    yyjson_val *condition = cell_condition(pod, "PodScheduled");
     const char *message = json_str_at(condition, "message");
     if (node != NULL && *node != '\0')
         return false;
@@ -188,7 +183,7 @@ static bool explain_untaken(struct pod_case *c)
         return false;
     target_object(&KIND_NODE, NULL, node, &url);
     scoped_json *doc = why_ask(c->why, str_text(&url));
-    yyjson_val *ready = why_condition(yyjson_doc_get_root(doc), "Ready");
+    yyjson_val *ready = cell_condition(yyjson_doc_get_root(doc), "Ready");
     why_say(c->why, c->answer, "%s is placed on node %s, which has not taken it yet", c->label,
             node);
     yyjson_mut_val *detail = why_detail(c->why, c->answer);
@@ -314,7 +309,7 @@ static bool explain_readiness_gates(struct pod_case *c)
     yyjson_arr_foreach(json_at(c->view->pod, "spec.readinessGates"), i, n, gate)
     {
         const char *type = json_str_at(gate, "conditionType");
-        if (type != NULL && !is_true(c->view->pod, type))
+        if (type != NULL && !why_is_true(c->view->pod, type))
             str_addf(&names, "%s%s", names.len > 0 ? ", " : "", type);
     }
     if (names.len == 0)
@@ -331,7 +326,7 @@ static bool explain_well(struct pod_case *c)
 {
     size_t n = c->view->list.len;
     scoped_str age = {0};
-    yyjson_val *ready = why_condition(c->view->pod, "Ready");
+    yyjson_val *ready = cell_condition(c->view->pod, "Ready");
     why_age(c->why, cell_time(ready, "lastTransitionTime"), &age);
     if (!str_eq(json_str_at(ready, "status"), "True"))
         why_say(c->why, c->answer, "%s is about to be ready: all its containers are", c->label);
@@ -354,7 +349,8 @@ int why_pod(struct why *why, yyjson_val *pod, yyjson_mut_val *answer)
     scoped_free char *label = mem_printf("pod/%s", name != NULL ? name : "");
     podview_open(&view, pod);
     struct pod_case c = {why, &view, label, answer};
-    bool is_well = is_true(pod, "Ready") && json_str_at(pod, "metadata.deletionTimestamp") == NULL;
+    bool is_well =
+        why_is_true(pod, "Ready") && json_str_at(pod, "metadata.deletionTimestamp") == NULL;
     json_mut_put(why->doc, answer, "isWell",
                  yyjson_mut_bool(why->doc,
                                  is_well || str_eq(json_str_at(pod, "status.phase"), "Succeeded")));

@@ -30,7 +30,7 @@ static void note_change(struct why *why, yyjson_val *pods, yyjson_mut_val *answe
     scoped_str since = {0};
     yyjson_arr_foreach(pods, i, n, pod)
     {
-        time_ms at = cell_time(why_condition(pod, "Ready"), "lastTransitionTime");
+        time_ms at = cell_time(cell_condition(pod, "Ready"), "lastTransitionTime");
         last = at > last ? at : last;
     }
     if (last == 0)
@@ -105,7 +105,7 @@ void next_statefulset(struct why *why, yyjson_val *set, struct str *out)
 int why_vpod(struct why *why, yyjson_val *vpod, yyjson_mut_val *answer)
 {
     scoped_free char *label = why_label(&KIND_VPOD, vpod);
-    yyjson_val *scheduled = why_condition(vpod, "Scheduled");
+    yyjson_val *scheduled = cell_condition(vpod, "Scheduled");
     const char *message = json_str_at(scheduled, "message");
     const char *pool = json_str_at(vpod, "spec.pool");
     bool is_placed = str_eq(json_str_at(scheduled, "status"), "True");

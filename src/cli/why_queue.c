@@ -15,7 +15,7 @@ static bool say_open(struct why *why, const struct kind *kind, yyjson_val *queue
                      yyjson_mut_val *answer)
 {
     scoped_free char *label = why_label(kind, queue);
-    yyjson_val *active = why_condition(queue, "Active");
+    yyjson_val *active = cell_condition(queue, "Active");
     bool is_open = str_eq(json_str_at(active, "status"), "True");
     long long pending = count_at(queue, "status.pendingWorkloads");
     why_set_well(why, answer, is_open);

@@ -205,11 +205,7 @@ static void let_go(struct gang_look *look)
     if (!obj_has_finalizer(look->workload, GANG_FINALIZER))
         return;
     yyjson_mut_doc *doc = obj_edit(look->workload);
-    yyjson_mut_val *list = json_mut_at(yyjson_mut_doc_get_root(doc), "metadata.finalizers");
-    for (size_t i = yyjson_mut_arr_size(list); i-- > 0;) {
-        if (yyjson_mut_equals_str(yyjson_mut_arr_get(list, i), GANG_FINALIZER))
-            (void)yyjson_mut_arr_remove(list, i);
-    }
+    obj_drop_finalizer(yyjson_mut_doc_get_root(doc), GANG_FINALIZER);
     write_workload(look, doc);
 }
 

@@ -60,18 +60,6 @@ static bool tolerates_cordon(yyjson_val *tolerations)
 
 /* ---- labels ---- */
 
-static bool list_has(yyjson_val *list, const char *text)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, i, n, item)
-    {
-        if (yyjson_equals_str(item, text))
-            return true;
-    }
-    return false;
-}
-
 static bool number_of(const char *text, long long *ret_number)
 {
     char *end;
@@ -88,9 +76,9 @@ static bool requirement_holds(yyjson_val *requirement, const char *is)
     yyjson_val *values = yyjson_obj_get(requirement, "values");
     long long left, right;
     if (str_eq(how, "In"))
-        return is != NULL && list_has(values, is);
+        return is != NULL && json_find(values, "", is) != NULL;
     if (str_eq(how, "NotIn"))
-        return is == NULL || !list_has(values, is);
+        return is == NULL || json_find(values, "", is) == NULL;
     if (str_eq(how, "Exists"))
         return is != NULL;
     if (str_eq(how, "DoesNotExist"))

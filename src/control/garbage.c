@@ -118,11 +118,7 @@ static void drop_finalizer(struct control *control, const struct obj *obj, const
 {
     struct write *write = write_new(WRITE_UPDATE, obj->kind, obj_namespace(obj), obj->meta.name);
     write->doc = obj_edit(obj);
-    yyjson_mut_val *list = json_mut_at(yyjson_mut_doc_get_root(write->doc), "metadata.finalizers");
-    for (size_t i = yyjson_mut_arr_size(list); i-- > 0;) {
-        if (yyjson_mut_equals_str(yyjson_mut_arr_get(list, i), finalizer))
-            yyjson_mut_arr_remove(list, i);
-    }
+    obj_drop_finalizer(yyjson_mut_doc_get_root(write->doc), finalizer);
     control_write(control, write);
 }
 

@@ -110,18 +110,6 @@ static void check_one_controller(struct check *c, yyjson_mut_val *owners)
         check_forbidden(c, "ownerReferences", "only one owner may have `controller: true`");
 }
 
-static bool list_has(yyjson_mut_val *list, yyjson_mut_val *text)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (yyjson_mut_equals(item, text))
-            return true;
-    }
-    return false;
-}
-
 /* Everybody may add some, so they say whose they are. One that is there already may stay. */
 static void check_finalizers(struct check *c, yyjson_mut_val *finalizers, yyjson_mut_val *before)
 {
@@ -131,7 +119,8 @@ static void check_finalizers(struct check *c, yyjson_mut_val *finalizers, yyjson
     yyjson_mut_arr_foreach(finalizers, i, n, item)
     {
         const char *text = yyjson_mut_get_str(item);
-        bool is_fine = text == NULL || strchr(text, '/') != NULL || list_has(before, item) ||
+        bool is_fine = text == NULL || strchr(text, '/') != NULL ||
+                       json_mut_find(before, "", text) != NULL ||
                        format_problem(FMT_QUALIFIED, text, strlen(text)) != NULL; /* was told */
         for (size_t k = 0; !is_fine && k < ARRAY_LEN(STANDARD); k++)
             is_fine = str_eq(text, STANDARD[k]);

@@ -13,6 +13,7 @@ struct process_options {
     const char *data;        /* directory of this node: pods/, logs/, spawner.sock */
     const char *cgroup_root; /* "/sys/fs/cgroup"; NULL: none */
     const char *node;
+    bool is_share;             /* of a machine that has several nodes */
     const char *const *helper; /* program and first word of the spawner helper; a socket follows */
     int64_t nofile_soft;       /* what pods get; the supervisor raised its own */
 };

@@ -531,7 +531,8 @@ static int open_parts(struct process_runtime *rt, const struct process_options *
         mem_printf("%s-%08x", options->node, (unsigned)hash_text(HASH_START, rt->data));
     rt->tree = cgroup_tree_open(options->cgroup_root, tree, &rt->warning);
     rt->can = cgroup_can(rt->tree);
-    struct usage_options usage = {.tree = rt->tree, .node = options->node, .proc = "/proc"};
+    struct usage_options usage = {
+        .tree = rt->tree, .node = options->node, .is_share = options->is_share, .proc = "/proc"};
     rt->usage = usage_new(&usage);
     struct err own = {0};
     if (cgroup_own(rt->tree, "supervisor", SUPERVISOR_WEIGHT, getpid(), &own) < 0)

@@ -63,6 +63,7 @@ struct pod {
 struct usage {
     struct cgroup_tree *tree;
     char *node, *proc;
+    bool is_share;
     struct map *pods; /* by uid */
     struct usage_track machine;
 };
@@ -218,12 +219,45 @@ static void usage_pod(void *arg, const char *uid, usage_fn *each, void *each_arg
     }
 }
 
+static void add_reading(void *arg, const struct usage_reading *one)
+{
+    struct usage_reading *sum = arg;
+    sum->at = one->at < sum->at ? one->at : sum->at;
+    sum->window_ms = one->window_ms > sum->window_ms ? one->window_ms : sum->window_ms;
+    sum->cpu_nano += one->cpu_nano;
+    sum->memory_bytes += one->memory_bytes;
+}
+
+struct summing {
+    struct usage *usage;
+    struct usage_reading sum;
+};
+
+static bool add_pod(void *arg, const char *uid, void *pod)
+{
+    struct summing *summing = arg;
+    (void)pod;
+    usage_pod(summing->usage, uid, add_reading, &summing->sum);
+    return true;
+}
+
+static void tell_share(struct usage *usage, usage_fn *each, void *each_arg)
+{
+    struct summing summing = {usage, {.name = usage->node, .at = clock_wall(), .window_ms = 1}};
+    (void)map_each(usage->pods, add_pod, &summing); /* it never stops early */
+    each(each_arg, &summing.sum);
+}
+
 static void usage_node(void *arg, const char *name, usage_fn *each, void *each_arg)
 {
     struct usage *usage = arg;
     struct usage_sample sample;
     if (!str_eq(name, usage->node))
         return;
+    if (usage->is_share) {
+        tell_share(usage, each, each_arg);
+        return;
+    }
     if (usage_track_is_due(&usage->machine, clock_monotonic()) && machine_read(usage, &sample))
         usage_track_feed(&usage->machine, &sample);
     if (usage->machine.is_read)
@@ -236,6 +270,7 @@ struct usage *usage_new(const struct usage_options *options)
     struct usage_sample start = {.at = clock_monotonic()};
     usage->tree = options->tree;
     usage->node = mem_strdup(options->node);
+    usage->is_share = options->is_share;
     usage->proc = mem_strdup(options->proc);
     usage->pods = map_new();
     (void)machine_read(usage, &start); /* without it the first answer is the average since boot */

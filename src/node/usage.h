@@ -11,6 +11,7 @@ struct usage_options {
     struct cgroup_tree *tree; /* stays the caller's */
     const char *node;
     const char *proc; /* "/proc", or a folder of a test */
+    bool is_share;    /* of a machine with several nodes: it uses what its containers do */
 };
 struct usage *usage_new(const struct usage_options *options);
 void usage_free(struct usage *usage);

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 
 #define LINGER_MS 2000
 #define READS_A_TURN 16
+#define PEAK_MIN 1024 /* connections */
 
 size_t http_conn_unread(const struct http_conn *conn)
 {
@@ -486,6 +488,18 @@ static void link_conn(struct http_conn *conn)
         conn->next->prev = conn;
     server->conns = conn;
     server->conn_count++;
+    if (server->conn_count > server->conn_peak)
+        server->conn_peak = server->conn_count;
+}
+
+/* What thousands of connections have used stays with the allocator when they are gone, since pieces
+ * of it are in use for long; their owner would look like one that leaks. */
+static void give_back(struct http_server *server)
+{
+    if (server->conn_peak < PEAK_MIN || server->conn_count > server->conn_peak / 8)
+        return;
+    server->conn_peak = server->conn_count;
+    (void)malloc_trim(0); /* whether there was something to give back */
 }
 
 static void unlink_conn(struct http_conn *conn)
@@ -497,6 +511,7 @@ static void unlink_conn(struct http_conn *conn)
     else
         conn->server->conns = conn->next;
     conn->server->conn_count--;
+    give_back(conn->server);
 }
 
 int http_conn_new(struct http_server *server, int fd, SSL_CTX *tls)

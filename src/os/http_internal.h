@@ -110,7 +110,7 @@ struct http_server {
     struct http_listener *listeners;
     struct http_conn *conns;
     TAILQ_HEAD(, http_conn) waiting; /* no head of a request yet; longest first */
-    size_t conn_count;
+    size_t conn_count, conn_peak;    /* the most since memory was last given back */
     bool draining;
     struct buf *last_chunk;
     struct buf *continue_line;

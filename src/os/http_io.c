@@ -21,6 +21,16 @@ static int tls_result(struct http_conn *conn, int result, bool *wants_other, int
     return -ECONNRESET;
 }
 
+/* Somebody wrote http: for https:, and would only see that the connection is closed. */
+static void answer_plain(struct http_conn *conn)
+{
+    static const char ANSWER[] = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n"
+                                 "Client sent an HTTP request to an HTTPS server.\n";
+    char rest[4096];
+    (void)http_io_discard(conn, rest, sizeof(rest)); /* else closing throws the answer away */
+    (void)send(conn->fd, ANSWER, sizeof(ANSWER) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 int http_io_handshake(struct http_conn *conn)
 {
     ERR_clear_error();
@@ -29,6 +39,8 @@ int http_io_handshake(struct http_conn *conn)
         conn->read_wants_out = false;
         return 0;
     }
+    if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST)
+        answer_plain(conn);
     int r = tls_result(conn, n, &conn->read_wants_out, SSL_ERROR_WANT_WRITE);
     return r == 0 ? -ECONNRESET : r;
 }

@@ -24,25 +24,14 @@ static bool preconditions_hold(struct write *write, const struct obj *old, struc
     return false;
 }
 
-static void remove_text(yyjson_mut_val *list, const char *text)
-{
-    size_t i = 0;
-    while (i < yyjson_mut_arr_size(list)) {
-        if (yyjson_mut_equals_str(yyjson_mut_arr_get(list, i), text))
-            yyjson_mut_arr_remove(list, i);
-        else
-            i++;
-    }
-}
-
 /* The way in which dependents are treated is kept on the object as one of two finalizers. */
 static void mark_propagation(yyjson_mut_doc *doc, yyjson_mut_val *root, enum propagation how)
 {
     if (how == PROPAGATE_DEFAULT)
         return;
     yyjson_mut_val *list = json_mut_need_arr(doc, root, "metadata.finalizers");
-    remove_text(list, FINALIZER_ORPHAN);
-    remove_text(list, FINALIZER_FOREGROUND);
+    obj_drop_finalizer(root, FINALIZER_ORPHAN);
+    obj_drop_finalizer(root, FINALIZER_FOREGROUND);
     if (how == PROPAGATE_ORPHAN)
         yyjson_mut_arr_add_str(doc, list, FINALIZER_ORPHAN);
     if (how == PROPAGATE_FOREGROUND)

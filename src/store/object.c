@@ -113,14 +113,16 @@ const char *obj_namespace(const struct obj *obj)
 
 bool obj_has_finalizer(const struct obj *obj, const char *finalizer)
 {
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(obj->meta.finalizers, i, n, item)
-    {
-        if (yyjson_equals_str(item, finalizer))
-            return true;
+    return json_find(obj->meta.finalizers, "", finalizer) != NULL;
+}
+
+void obj_drop_finalizer(yyjson_mut_val *root, const char *finalizer)
+{
+    yyjson_mut_val *list = json_mut_at(root, "metadata.finalizers");
+    for (size_t i = yyjson_mut_arr_size(list); i-- > 0;) {
+        if (yyjson_mut_equals_str(yyjson_mut_arr_get(list, i), finalizer))
+            (void)yyjson_mut_arr_remove(list, i);
     }
-    return false;
 }
 
 yyjson_val *obj_controller(const struct obj *obj)

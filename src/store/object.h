@@ -36,6 +36,7 @@ void obj_thaw(struct obj *obj); /* nothing to do for one that has its view */
 
 const char *obj_namespace(const struct obj *obj); /* "" for cluster-scoped */
 bool obj_has_finalizer(const struct obj *obj, const char *finalizer);
+void obj_drop_finalizer(yyjson_mut_val *root, const char *finalizer);
 /* The reference to the owner that controls it, of which there is one at most; or NULL. */
 yyjson_val *obj_controller(const struct obj *obj);
 /* Adds to metadata.ownerReferences of `root`. An owner that controls is not gone before it. */

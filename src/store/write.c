@@ -138,18 +138,6 @@ static void check_name(struct check *c, const struct kind *kind, yyjson_mut_val 
         check_invalid(c, "name", name, problem);
 }
 
-static bool list_has(yyjson_mut_val *list, yyjson_mut_val *text)
-{
-    size_t i, n;
-    yyjson_mut_val *item;
-    yyjson_mut_arr_foreach(list, i, n, item)
-    {
-        if (yyjson_mut_equals(item, text))
-            return true;
-    }
-    return false;
-}
-
 /* An object on its way out may only lose what holds it back. */
 static void check_finalizers(struct check *c, yyjson_mut_val *meta, yyjson_mut_val *old_meta)
 {
@@ -159,7 +147,7 @@ static void check_finalizers(struct check *c, yyjson_mut_val *meta, yyjson_mut_v
         return;
     yyjson_mut_arr_foreach(yyjson_mut_obj_get(meta, "finalizers"), i, n, item)
     {
-        if (list_has(before, item))
+        if (json_mut_find(before, "", yyjson_mut_get_str(item)) != NULL)
             continue;
         scoped_free char *why =
             mem_printf("an object that is being deleted takes no new finalizers, such as %s",

@@ -279,6 +279,15 @@ def files_that_run_nothing_are_fine(w):
     w.check_tidy()
 
 
+@cases
+def files_without_an_object_are_refused(w):
+    for text in ("", "# later\n", "---\n---\n"):
+        path = w.path("empty.yaml")
+        path.write_text(text)
+        equal(w.run(path, code=1), ([], ["error: no objects passed to run"]), repr(text))
+    w.check_tidy()
+
+
 # ---- what is shown ----
 
 CONFIGURATION = {"apiVersion": "muster.dev/v1alpha1", "kind": "Configuration",

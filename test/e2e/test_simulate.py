@@ -50,6 +50,18 @@ def times(lines, **wanted):
 
 
 @cases
+def a_narrow_terminal_gets_a_narrow_table(_):
+    text = scenario(NODES + "events:\n- {at: 30s, create: " + job("of-some-length", 2) + "}")
+    for width in (80, 120):
+        out = run("-", "--width", str(width), stdin=text).stdout
+        rows = [line for line in out.splitlines() if line.startswith(("JOB", "job/"))]
+        longest = max(map(len, rows))
+        if longest > width:
+            fail(f"{longest} columns of {width}:\n{out}")
+        equal("   CREATED   " in out, width == 120, "wide gaps")
+
+
+@cases
 def a_job_runs_to_its_end_at_exact_times(_):
     lines, end, _ = play(scenario(NODES + "events:\n- {at: 30s, create: " + job("a", 2) + "}"))
     equal(times(lines, kind="Job", name="a", type="Created"), [30000], "created")

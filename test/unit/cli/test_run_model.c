@@ -68,8 +68,8 @@ static void test_a_pod_from_its_birth_to_its_end(void **state)
     struct run_model model;
     scoped_str lives = {0};
     run_model_init(&model, 1000);
-    model.on_life = count_life;
-    model.arg = &lives;
+    model.lives.on_life = count_life;
+    model.lives.arg = &lives;
     add(&model, &KIND_POD, "{" META("a", "u1", "") POD_SPEC "}");
     const struct run_group *group = model.groups.items[0];
     assert_counts(group, "3: 3w"); /* what is for the start only does not count */
@@ -428,8 +428,8 @@ static void test_a_verdict_that_is_before_its_pods(void **state)
     struct run_model model;
     scoped_str lives = {0};
     run_model_init(&model, 0);
-    model.on_life = count_life;
-    model.arg = &lives;
+    model.lives.on_life = count_life;
+    model.lives.arg = &lives;
     add(&model, &KIND_JOB, JOB(""));
     event(&model, &KIND_POD, "ADDED", "{" AT("p0", "5", "j1") ONE "}", 1);
     event(&model, &KIND_JOB, "MODIFIED",

@@ -902,7 +902,7 @@ static const struct scene AROUND[] = {
      {ASK_FOR("/apis/coordination.k8s.io/v1/namespaces/default/leases/l",
               OBJECT("Lease", "l", ""))},
      0,
-     "Lease l is there; nothing is waited for\n"
+     "lease/l is there; nothing is waited for\n"
      "since 60m; next: nothing happens to it by itself\n",
      ""},
 };

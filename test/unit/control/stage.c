@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stage.h"
 #include "base/mem.h"
+#include "model/cell.h"
 
 struct sim *stage_open(uint64_t seed, const struct controller *const *controllers,
                        const struct sim_faults *faults_or_null)
@@ -68,4 +69,61 @@ int stage_events(struct sim *sim, const char *reason)
     for (; event != NULL; event = cache_after(cache, &KIND_EVENT, NULL, event))
         count += str_eq(json_str_at(event->root, "reason"), reason);
     return count;
+}
+
+const char *stage_job_of(const struct obj *pod)
+{
+    return yyjson_get_str(yyjson_obj_get(pod->meta.labels, "batch.kubernetes.io/job-name"));
+}
+
+static bool is_next(const struct obj *pod, const char *job, const char *phase)
+{
+    return str_eq(json_str_at(pod->root, "status.phase"), phase) && pod->meta.deleted == 0 &&
+           (job == NULL || str_eq(stage_job_of(pod), job));
+}
+
+void stage_pods_become(struct sim *sim, const char *job, int n, const char *phase,
+                       const char *status)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    scoped_free char *body = mem_printf("{'status':{%s}}", status);
+    for (; n > 0; n--) {
+        struct obj *pod = cache_first(cache, &KIND_POD, "default");
+        while (pod != NULL && !is_next(pod, job, phase))
+            pod = cache_after(cache, &KIND_POD, "default", pod);
+        assert_non_null(pod);
+        struct write *write = stage_write(WRITE_PATCH, &KIND_POD, "default", pod->meta.name, body);
+        write->sub = SUB_STATUS;
+        stage_do(sim, write);
+    }
+    stage_run(sim, 1000);
+}
+
+void stage_reap(struct sim *sim, int n)
+{
+    struct cache *cache = sim_store(sim)->cache;
+    for (; n > 0; n--) {
+        struct obj *pod = cache_first(cache, &KIND_POD, "default");
+        while (pod != NULL && pod->meta.deleted == 0)
+            pod = cache_after(cache, &KIND_POD, "default", pod);
+        if (pod == NULL)
+            break;
+        struct write *write = stage_write(WRITE_DELETE, &KIND_POD, "default", pod->meta.name, NULL);
+        write->grace_s = 0;
+        stage_do(sim, write);
+    }
+    stage_run(sim, 1000);
+}
+
+void stage_expect(const struct obj *obj, const char *type, const char *want, int line)
+{
+    yyjson_val *condition = cell_condition(obj->root, type);
+    scoped_str is = {0};
+    if (condition == NULL)
+        str_add(&is, "none");
+    else
+        str_addf(&is, "%s/%s", json_str_at(condition, "status"), json_str_at(condition, "reason"));
+    if (!str_eq(str_text(&is), want))
+        fail_msg("line %d: %s of %s is %s instead of %s", line, type, obj->meta.name, str_text(&is),
+                 want);
 }

@@ -25,3 +25,11 @@ void stage_run(struct sim *sim, time_ms span);
 /* How many Events with this reason there are. */
 int stage_events(struct sim *sim, const char *reason);
 struct obj *stage_get(struct sim *sim, const struct kind *kind, const char *ns, const char *name);
+const char *stage_job_of(const struct obj *pod); /* or NULL */
+/* The next n pods of the Job, NULL: of any, that are in this phase get this status. */
+void stage_pods_become(struct sim *sim, const char *job, int n, const char *phase,
+                       const char *status);
+/* Up to n pods that were told to go do so; there is no node to see to it. */
+void stage_reap(struct sim *sim, int n);
+/* Fails unless the condition is so: "True/Admitted", "none" when it is not there. */
+void stage_expect(const struct obj *obj, const char *type, const char *want, int line);

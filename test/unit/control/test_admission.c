@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "model/configuration.h"
 #include "stage.h"
+#include <limits.h>
 
 static const struct controller *const ALL[] = {&CONTROLLER_JOB, &CONTROLLER_GARBAGE,
                                                &CONTROLLER_ADMISSION, NULL};
@@ -69,91 +70,14 @@ static bool is_suspended(struct sim *sim, const char *job)
     return yyjson_get_bool(json_at(obj->root, "spec.suspend"));
 }
 
-static const char *condition(struct sim *sim, const char *name, const char *type, char *buf)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(workload(sim, name)->root, "status.conditions"), i, n, item)
-    {
-        if (!str_eq(json_str_at(item, "type"), type))
-            continue;
-        (void)snprintf(buf, 128, "%s/%s", json_str_at(item, "status"), json_str_at(item, "reason"));
-        return buf;
-    }
-    return "none";
-}
-
-#define expect(sim, name, type, want) expect_at(sim, name, type, want, __LINE__)
-static void expect_at(struct sim *sim, const char *name, const char *type, const char *want,
-                      int line)
-{
-    char buf[128];
-    const char *is = condition(sim, name, type, buf);
-    if (!str_eq(is, want))
-        fail_msg("line %d: %s of %s is %s instead of %s", line, type, name, is, want);
-}
-
-/* The next n pods of the Job that are not ready yet become so, or end. */
-static void set_pods(struct sim *sim, const char *job, int n, const char *status)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    for (; n > 0; n--) {
-        struct obj *pod = cache_first(cache, &KIND_POD, "default");
-        for (; pod != NULL; pod = cache_after(cache, &KIND_POD, "default", pod)) {
-            const char *of =
-                yyjson_get_str(yyjson_obj_get(pod->meta.labels, "batch.kubernetes.io/job-name"));
-            const char *phase = json_str_at(pod->root, "status.phase");
-            if (str_eq(of, job) && str_eq(phase, "Pending") && pod->meta.deleted == 0)
-                break;
-        }
-        assert_non_null(pod);
-        scoped_free char *body = mem_printf("{'status':{%s}}", status);
-        struct write *write = stage_write(WRITE_PATCH, &KIND_POD, "default", pod->meta.name, body);
-        write->sub = SUB_STATUS;
-        stage_do(sim, write);
-    }
-    stage_run(sim, SECOND);
-}
+#define expect(sim, name, type, want) stage_expect(workload(sim, name), type, want, __LINE__)
 #define READY "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]"
 #define DONE "'phase':'Succeeded'"
 #define DIED "'phase':'Failed'"
 
-static void set_running(struct sim *sim, const char *status)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    struct obj *pod = cache_first(cache, &KIND_POD, "default");
-    while (pod != NULL && !str_eq(json_str_at(pod->root, "status.phase"), "Running"))
-        pod = cache_after(cache, &KIND_POD, "default", pod);
-    assert_non_null(pod);
-    scoped_free char *body = mem_printf("{'status':{%s}}", status);
-    struct write *write = stage_write(WRITE_PATCH, &KIND_POD, "default", pod->meta.name, body);
-    write->sub = SUB_STATUS;
-    stage_do(sim, write);
-    stage_run(sim, SECOND);
-}
-
 static size_t pods(struct sim *sim)
 {
     return cache_count(sim_store(sim)->cache, &KIND_POD);
-}
-
-/* Pods that were told to go do so; there is no node to see to it. */
-static void reap(struct sim *sim)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    struct obj *pod = cache_first(cache, &KIND_POD, "default");
-    while (pod != NULL) {
-        if (pod->meta.deleted != 0) {
-            scoped_free char *name = mem_strdup(pod->meta.name);
-            struct write *write = stage_write(WRITE_DELETE, &KIND_POD, "default", name, NULL);
-            write->grace_s = 0;
-            stage_do(sim, write);
-            pod = cache_first(cache, &KIND_POD, "default");
-        } else {
-            pod = cache_after(cache, &KIND_POD, "default", pod);
-        }
-    }
-    stage_run(sim, SECOND);
 }
 
 static int64_t number(struct sim *sim, const char *name, const char *path)
@@ -181,7 +105,7 @@ static void test_job_waits_runs_ends(void **state)
     const struct obj *queue = stage_get(sim, &KIND_CLUSTERQUEUE, "", "q");
     assert_int_equal(json_int_at(queue->root, "status.pendingWorkloads", -1), 1);
     assert_int_equal(json_int_at(queue->root, "status.admittedWorkloads", -1), 1);
-    set_pods(sim, "a", 2, DONE);
+    stage_pods_become(sim, "a", 2, "Pending", DONE);
     expect(sim, "job-a", "Finished", "True/Succeeded");
     expect(sim, "job-b", "Admitted", "True/Admitted");
     assert_int_equal(pods(sim), 3);
@@ -295,13 +219,13 @@ static void test_41_ready_counts_those_that_succeeded(void **state)
     make_queue(sim, CPU_QUEUE("q", "3"));
     make_job(sim, "a", "'parallelism':3,'completions':3,");
     expect(sim, "job-a", "PodsReady", "False/WaitForStart");
-    set_pods(sim, "a", 1, READY);
-    set_pods(sim, "a", 1, DONE);
+    stage_pods_become(sim, "a", 1, "Pending", READY);
+    stage_pods_become(sim, "a", 1, "Pending", DONE);
     expect(sim, "job-a", "PodsReady", "False/WaitForStart");
-    set_pods(sim, "a", 1, READY);
+    stage_pods_become(sim, "a", 1, "Pending", READY);
     expect(sim, "job-a", "PodsReady", "True/Started");
-    set_running(sim, DONE);
-    set_running(sim, DONE);
+    stage_pods_become(sim, NULL, 1, "Running", DONE);
+    stage_pods_become(sim, NULL, 1, "Running", DONE);
     expect(sim, "job-a", "PodsReady", "True/Started");
     expect(sim, "job-a", "Finished", "True/Succeeded");
     sim_free(sim);
@@ -317,9 +241,9 @@ static void test_43_min_of_parallelism_and_completions(void **state)
         json_int_at(yyjson_arr_get_first(json_at(workload(sim, "job-a")->root, "spec.podSets")),
                     "count", 0),
         2);
-    set_pods(sim, "a", 1, DONE);
+    stage_pods_become(sim, "a", 1, "Pending", DONE);
     expect(sim, "job-a", "PodsReady", "False/WaitForStart");
-    set_pods(sim, "a", 1, READY);
+    stage_pods_become(sim, "a", 1, "Pending", READY);
     expect(sim, "job-a", "PodsReady", "True/Started");
     sim_free(sim);
 }
@@ -330,12 +254,12 @@ static void test_44_recovery(void **state)
     struct sim *sim = open_with(WAITS);
     make_queue(sim, CPU_QUEUE("q", "2"));
     make_job(sim, "a", "'parallelism':2,'completions':2,");
-    set_pods(sim, "a", 2, READY);
+    stage_pods_become(sim, "a", 2, "Pending", READY);
     expect(sim, "job-a", "PodsReady", "True/Started");
-    set_running(sim, DIED);
+    stage_pods_become(sim, NULL, 1, "Running", DIED);
     expect(sim, "job-a", "PodsReady", "False/WaitForRecovery");
     stage_run(sim, 30 * SECOND); /* the Job makes another after its own pause */
-    set_pods(sim, "a", 1, READY);
+    stage_pods_become(sim, "a", 1, "Pending", READY);
     expect(sim, "job-a", "PodsReady", "True/Recovered");
     sim_free(sim);
 }
@@ -364,7 +288,7 @@ static void test_46_47_timeout_then_back(void **state)
     assert_true(is_suspended(sim, "a"));
     assert_non_null(stage_get(sim, &KIND_POD, "default", name));
     expect(sim, "job-a", "QuotaReserved", "True/QuotaReserved");
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     expect(sim, "job-a", "PodsReady", "False/WaitForStart");
     expect(sim, "job-a", "QuotaReserved", "False/PendingEvaluation");
     expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
@@ -386,7 +310,7 @@ static void test_46_47_timeout_then_back(void **state)
     assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.requeueAt"));
     /* Ready it keeps its count, but a limit by time begins anew. */
     assert_non_null(json_at(workload(sim, "job-a")->root, "status.requeueState.firstEvictedAt"));
-    set_pods(sim, "a", 2, READY);
+    stage_pods_become(sim, "a", 2, "Pending", READY);
     expect(sim, "job-a", "PodsReady", "True/Started");
     assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
     assert_null(json_at(workload(sim, "job-a")->root, "status.requeueState.firstEvictedAt"));
@@ -422,10 +346,10 @@ static void test_01_limit_deactivates(void **state)
     make_job(sim, "a", "'parallelism':1,");
     for (int i = 0; i < 2; i++) {
         stage_run(sim, 12 * SECOND);
-        reap(sim);
+        stage_reap(sim, INT_MAX);
     }
     stage_run(sim, 5 * SECOND);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     expect(sim, "job-a", "Evicted", "True/DeactivatedDueToRequeuingLimitExceeded");
     expect(sim, "job-a", "QuotaReserved", "False/Deactivated");
     expect(sim, "job-a", "Requeued", "False/DeactivatedDueToRequeuingLimitExceeded");
@@ -440,7 +364,7 @@ static void test_01_limit_deactivates(void **state)
     expect(sim, "job-a", "Requeued", "True/Reactivated");
     expect(sim, "job-a", "Admitted", "True/Admitted");
     stage_run(sim, 11 * SECOND);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);
     sim_free(sim);
 }
@@ -455,7 +379,7 @@ static void test_05_23_24_without_a_usable_queue(void **state)
         make_queue(sim, CPU_QUEUE("q", "2"));
         make_job(sim, "a", "'parallelism':1,");
         stage_run(sim, 11 * SECOND);
-        reap(sim);
+        stage_reap(sim, INT_MAX);
         expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
         stage_do(sim, is_held ? stage_write(WRITE_PATCH, &KIND_CLUSTERQUEUE, "", "q",
                                             "{'spec':{'stopPolicy':'Hold'}}")
@@ -501,15 +425,15 @@ static void test_maximum_execution_time(void **state)
     assert_int_equal(number(sim, "job-a", "spec.maximumExecutionTimeSeconds"), 400);
     make_queue(sim, CPU_QUEUE("q", "2"));
     stage_run(sim, 5 * MINUTE + 2 * SECOND); /* never ready: evicted */
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     assert_in_range(number(sim, "job-a", "status.accumulatedPastExecutionTimeSeconds"), 300, 304);
     stage_run(sim, 70 * SECOND);
     expect(sim, "job-a", "Admitted", "True/Admitted");
-    set_pods(sim, "a", 1, READY);
+    stage_pods_become(sim, "a", 1, "Pending", READY);
     stage_run(sim, 85 * SECOND);
     expect(sim, "job-a", "Admitted", "True/Admitted");
     stage_run(sim, 20 * SECOND);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     expect(sim, "job-a", "Evicted", "True/DeactivatedDueToMaximumExecutionTimeExceeded");
     expect(sim, "job-a", "QuotaReserved", "False/Deactivated");
     expect(sim, "job-a", "Requeued", "False/DeactivatedDueToMaximumExecutionTimeExceeded");
@@ -549,7 +473,7 @@ static void test_56_changed_while_it_is_admitted(void **state)
         sim_submit(sim, stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-b", body));
         stage_run(sim, 1);
     }
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     stage_run(sim, 5 * SECOND);
     expect(sim, "job-b", "Admitted", "True/Admitted");
     assert_int_equal(number(sim, "job-b", "spec.priority"), 199);
@@ -600,10 +524,10 @@ static void test_50_switched_off_by_a_person(void **state)
     make_queue(sim, CPU_QUEUE("q", "2"));
     make_job(sim, "a", "'parallelism':1,");
     stage_run(sim, 5 * MINUTE);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     stage_run(sim, 70 * SECOND);
     expect(sim, "job-a", "Admitted", "True/Admitted");
-    set_pods(sim, "a", 1, READY);
+    stage_pods_become(sim, "a", 1, "Pending", READY);
     struct write *past =
         stage_write(WRITE_PATCH, &KIND_WORKLOAD, "default", "job-a",
                     "{'status':{'conditions':[{'type':'Evicted','status':'False','reason':"
@@ -616,7 +540,7 @@ static void test_50_switched_off_by_a_person(void **state)
     expect(sim, "job-a", "Evicted", "False/PodsReadyTimeout");
     expect_stat(sim, "job-a", 0, "PodsReadyTimeout/WaitForStart 1");
     switch_active(sim, "job-a", false);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     expect(sim, "job-a", "Evicted", "True/Deactivated");
     expect(sim, "job-a", "QuotaReserved", "False/Deactivated");
     expect_stat(sim, "job-a", 0, "PodsReadyTimeout/WaitForStart 1");
@@ -633,7 +557,7 @@ static void test_49_switched_off_in_its_pause(void **state)
     make_queue(sim, CPU_QUEUE("q", "2"));
     make_job(sim, "a", "'parallelism':1,");
     stage_run(sim, 5 * MINUTE);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     expect(sim, "job-a", "Requeued", "False/PodsReadyTimeout");
     assert_non_null(json_at(workload(sim, "job-a")->root, "status.flavorPauses"));
     switch_active(sim, "job-a", false);
@@ -680,11 +604,11 @@ static void test_13_20_recovery_timeout(void **state)
     struct sim *sim = open_with("{\"enable\":true,\"timeout\":\"5m\",\"recoveryTimeout\":\"3s\"}");
     make_queue(sim, CPU_QUEUE("q", "1"));
     make_job(sim, "a", "");
-    set_pods(sim, "a", 1, READY);
-    set_running(sim, DIED);
+    stage_pods_become(sim, "a", 1, "Pending", READY);
+    stage_pods_become(sim, NULL, 1, "Running", DIED);
     expect(sim, "job-a", "PodsReady", "False/WaitForRecovery");
     stage_run(sim, 4 * SECOND);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
     yyjson_val *stat = yyjson_arr_get_first(
         json_at(workload(sim, "job-a")->root, "status.schedulingStats.evictions"));
@@ -702,7 +626,7 @@ static void test_34_37_block_and_next(void **state)
     expect(sim, "job-a", "Admitted", "True/Admitted");
     expect(sim, "job-b", "QuotaReserved", "False/WaitingForPodsReady");
     expect(sim, "job-b", "PodsReady", "False/WaitForStart");
-    set_pods(sim, "a", 2, READY);
+    stage_pods_become(sim, "a", 2, "Pending", READY);
     expect(sim, "job-b", "Admitted", "True/Admitted");
     sim_free(sim);
 }
@@ -991,7 +915,7 @@ static void test_restart_goes_on(void **state)
     expect(sim, "job-a", "Admitted", "True/Admitted");
     expect(sim, "job-b", "Admitted", "none");
     stage_run(sim, 3 * MINUTE);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     expect(sim, "job-a", "Evicted", "True/PodsReadyTimeout");
     expect(sim, "job-b", "Admitted", "True/Admitted");
     assert_int_equal(number(sim, "job-a", "status.requeueState.count"), 1);

@@ -54,11 +54,6 @@ static void answer(struct sim *sim, const char *check, const char *state, const 
     stage_run(sim, SECOND);
 }
 
-static yyjson_val *condition(const struct obj *obj, const char *type)
-{
-    return json_find(json_at(obj->root, "status.conditions"), "type", type);
-}
-
 #define expect(sim, want) expect_at(sim, want, __LINE__)
 static void expect_at(struct sim *sim, const char *want, int line)
 {
@@ -67,7 +62,7 @@ static void expect_at(struct sim *sim, const char *want, int line)
     const struct obj *job = stage_get(sim, &KIND_JOB, "default", "j");
     scoped_str is = {0};
     for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
-        yyjson_val *item = condition(workload, TYPES[i]);
+        yyjson_val *item = cell_condition(workload->root, TYPES[i]);
         if (str_eq(json_str_at(item, "status"), "True"))
             str_addf(&is, "%s/%s ", TYPES[i], json_str_at(item, "reason"));
     }
@@ -85,7 +80,7 @@ static void expect_at(struct sim *sim, const char *want, int line)
 static void expect_active(struct sim *sim, const char *reason)
 {
     const struct obj *queue = stage_get(sim, &KIND_CLUSTERQUEUE, "", "q");
-    assert_string_equal(json_str_at(condition(queue, "Active"), "reason"), reason);
+    assert_string_equal(json_str_at(cell_condition(queue->root, "Active"), "reason"), reason);
 }
 
 static void patch_queue(struct sim *sim, const char *checks)

@@ -52,26 +52,9 @@ static bool is_live(const struct obj *pod)
     return !str_eq(phase, "Succeeded") && !str_eq(phase, "Failed");
 }
 
-static yyjson_val *condition(const struct obj *obj, const char *type)
-{
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(obj ? json_at(obj->root, "status.conditions") : NULL, i, n, item)
-    {
-        if (str_eq(json_str_at(item, "type"), type))
-            return item;
-    }
-    return NULL;
-}
-
 static bool has(const struct obj *obj, const char *type)
 {
-    return str_eq(json_str_at(condition(obj, type), "status"), "True");
-}
-
-static const char *job_of(const struct obj *pod)
-{
-    return yyjson_get_str(yyjson_obj_get(pod->meta.labels, "batch.kubernetes.io/job-name"));
+    return obj != NULL && cell_condition_as(obj->root, type, "True") != NULL;
 }
 
 static void check_pods(struct play *play, const struct change *change)
@@ -85,7 +68,7 @@ static void check_pods(struct play *play, const struct change *change)
         (void)snprintf(play->wrong, sizeof(play->wrong), "%d pods run", live);
     if (change->type != CHANGE_ADDED)
         return;
-    scoped_free char *name = mem_printf("job-%s", job_of(change->obj));
+    scoped_free char *name = mem_printf("job-%s", stage_job_of(change->obj));
     const struct obj *workload = cache_get(cache, &KIND_WORKLOAD, "default", name);
     if (!has(workload, "QuotaReserved"))
         (void)snprintf(play->wrong, sizeof(play->wrong), "%s runs without quota", name);
@@ -105,7 +88,7 @@ static int64_t held(const struct obj *workload)
 /* By the time of the condition: the very write may have been followed by a crash. */
 static void count_admission(struct play *play, const struct obj *workload, size_t job)
 {
-    time_ms at = cell_time(condition(workload, "Admitted"), "lastTransitionTime");
+    time_ms at = cell_time(cell_condition(workload->root, "Admitted"), "lastTransitionTime");
     if (!has(workload, "Admitted") || at == play->admitted_at[job])
         return;
     play->admitted_at[job] = at;
@@ -181,7 +164,7 @@ static void tend(struct play *play, const struct obj *pod)
         struct write *write = stage_write(WRITE_DELETE, &KIND_POD, "default", pod->meta.name, NULL);
         write->grace_s = 0;
         send(play, write);
-    } else if (is_live(pod) && !str_starts(job_of(pod), "never")) {
+    } else if (is_live(pod) && !str_starts(stage_job_of(pod), "never")) {
         bool is_ready = str_eq(json_str_at(pod->root, "status.phase"), "Running");
         if (age > DONE_MS)
             status = "{'status':{'phase':'Succeeded'}}";

@@ -90,23 +90,8 @@ static struct obj *get(struct sim *sim, const struct kind *kind, const char *nam
     return obj;
 }
 
-#define expect(sim, type, want) expect_at(sim, type, want, __LINE__)
-static void expect_at(struct sim *sim, const char *type, const char *want, int line)
-{
-    const struct obj *workload = get(sim, &KIND_WORKLOAD, "jobset-s");
-    char is[128] = "none";
-    size_t i, n;
-    yyjson_val *item;
-    yyjson_arr_foreach(json_at(workload->root, "status.conditions"), i, n, item)
-    {
-        if (str_eq(json_str_at(item, "type"), type))
-            (void)snprintf(is, sizeof(is), "%s/%s", json_str_at(item, "status"),
-                           json_str_at(item, "reason"));
-    }
-    if (!str_eq(is, want))
-        fail_msg("line %d: %s is %s instead of %s", line, type, is, want);
-}
-
+#define expect(sim, type, want)                                                                    \
+    stage_expect(get(sim, &KIND_WORKLOAD, "jobset-s"), type, want, __LINE__)
 static int64_t number(struct sim *sim, const struct kind *kind, const char *name, const char *path)
 {
     return json_int_at(get(sim, kind, name)->root, path, 0);
@@ -126,28 +111,6 @@ static void expect_template(struct sim *sim, const char *job, const char *path, 
 
 /* ---- the node ---- */
 
-static const char *job_of(const struct obj *pod)
-{
-    return yyjson_get_str(yyjson_obj_get(pod->meta.labels, "batch.kubernetes.io/job-name"));
-}
-
-/* Pods of the Job, or of all: up to n that are in this phase. */
-static void set_pods(struct sim *sim, const char *job, int n, const char *phase, const char *patch)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    for (; n > 0; n--) {
-        struct obj *pod = cache_first(cache, &KIND_POD, "default");
-        while (pod != NULL && (!str_eq(json_str_at(pod->root, "status.phase"), phase) ||
-                               pod->meta.deleted != 0 || (job && !str_eq(job_of(pod), job))))
-            pod = cache_after(cache, &KIND_POD, "default", pod);
-        assert_non_null(pod);
-        scoped_free char *body = mem_printf("{'status':{%s}}", patch);
-        struct write *write = stage_write(WRITE_PATCH, &KIND_POD, "default", pod->meta.name, body);
-        write->sub = SUB_STATUS;
-        stage_do(sim, write);
-    }
-    stage_run(sim, SECOND);
-}
 #define READY "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]"
 #define UNREADY "'phase':'Pending','conditions':[{'type':'Ready','status':'False'}]"
 #define DONE "'phase':'Succeeded'"
@@ -175,23 +138,6 @@ static void announce(struct sim *sim, int n, const char *epoch)
 static size_t pods(struct sim *sim)
 {
     return cache_count(sim_store(sim)->cache, &KIND_POD);
-}
-
-/* Pods that were told to go do so, up to n of them. */
-static void reap(struct sim *sim, int n)
-{
-    struct cache *cache = sim_store(sim)->cache;
-    for (; n > 0; n--) {
-        struct obj *pod = cache_first(cache, &KIND_POD, "default");
-        while (pod != NULL && pod->meta.deleted == 0)
-            pod = cache_after(cache, &KIND_POD, "default", pod);
-        if (pod == NULL)
-            break;
-        struct write *write = stage_write(WRITE_DELETE, &KIND_POD, "default", pod->meta.name, NULL);
-        write->grace_s = 0;
-        stage_do(sim, write);
-    }
-    stage_run(sim, SECOND);
 }
 
 static void set_active(struct sim *sim, bool active)
@@ -224,39 +170,39 @@ static void test_in_place(void **state)
     expect_template(sim, "s-w-1", "nodeSelector", "{\"pool\":\"x\"}");
     assert_int_equal(pods(sim), 4);
     announce(sim, 4, "1");
-    set_pods(sim, NULL, 4, "Pending", READY);
+    stage_pods_become(sim, NULL, 4, "Pending", READY);
     expect(sim, "PodsReady", "True/Started");
     /* One dies: all restart where they are. */
-    set_pods(sim, NULL, 1, "Running", UNREADY);
+    stage_pods_become(sim, NULL, 1, "Running", UNREADY);
     announce(sim, 4, "2");
     expect(sim, "PodsReady", "False/WaitForRecovery");
     assert_int_equal(used_restarts(sim), 1);
-    set_pods(sim, NULL, 1, "Pending", READY);
+    stage_pods_become(sim, NULL, 1, "Pending", READY);
     expect(sim, "PodsReady", "True/Recovered");
     /* One is not ready for too long: evicted, and the quota is kept until the last pod is gone. */
-    set_pods(sim, NULL, 1, "Running", UNREADY);
+    stage_pods_become(sim, NULL, 1, "Running", UNREADY);
     stage_run(sim, 2 * MINUTE);
     expect(sim, "Evicted", "True/PodsReadyTimeout");
-    reap(sim, 3);
+    stage_reap(sim, 3);
     expect(sim, "QuotaReserved", "True/QuotaReserved");
-    reap(sim, 1);
+    stage_reap(sim, 1);
     expect(sim, "QuotaReserved", "False/PendingEvaluation");
     stage_run(sim, 2 * MINUTE);
     expect(sim, "Requeued", "True/BackoffFinished");
     expect(sim, "Admitted", "True/Admitted");
     expect(sim, "PodsReady", "False/WaitForStart");
     announce(sim, 4, "3");
-    set_pods(sim, NULL, 4, "Pending", READY);
+    stage_pods_become(sim, NULL, 4, "Pending", READY);
     expect(sim, "PodsReady", "True/Started");
     set_active(sim, false);
-    reap(sim, 4);
+    stage_reap(sim, 4);
     expect(sim, "QuotaReserved", "False/Deactivated");
     set_active(sim, true);
     announce(sim, 4, "4");
-    set_pods(sim, NULL, 4, "Pending", READY);
+    stage_pods_become(sim, NULL, 4, "Pending", READY);
     expect(sim, "PodsReady", "True/Started");
     assert_int_equal(used_restarts(sim), 1);
-    set_pods(sim, NULL, 4, "Running", DONE);
+    stage_pods_become(sim, NULL, 4, "Running", DONE);
     expect(sim, "Finished", "True/Succeeded");
     close_queue(sim);
 }
@@ -269,7 +215,7 @@ static void test_other_flavor(void **state)
     make_set(sim, ANEW("0"));
     expect_template(sim, "s-a-0", "nodeSelector", "{\"pool\":\"x\"}");
     set_active(sim, false);
-    reap(sim, 4);
+    stage_reap(sim, 4);
     set_quota(sim, "0", "4");
     set_active(sim, true);
     expect(sim, "Admitted", "True/Admitted");
@@ -284,16 +230,16 @@ static void test_failed_with_pods(void **state)
     (void)state;
     struct sim *sim = open_queue();
     make_set(sim, ANEW("0"));
-    set_pods(sim, NULL, 4, "Pending", READY);
-    set_pods(sim, "s-a-0", 1, "Running", DIED);
+    stage_pods_become(sim, NULL, 4, "Pending", READY);
+    stage_pods_become(sim, "s-a-0", 1, "Running", DIED);
     assert_string_equal(json_str_at(get(sim, &KIND_JOBSET, "s")->root, "status.terminalState"),
                         "Failed");
     expect(sim, "Finished", "none");
-    reap(sim, 2);
+    stage_reap(sim, 2);
     expect(sim, "Finished", "none");
     sim_crash(sim); /* whoever comes after knows whose the pods are */
     stage_run(sim, SECOND);
-    reap(sim, 1);
+    stage_reap(sim, 1);
     expect(sim, "Finished", "True/Failed");
     close_queue(sim);
 }
@@ -304,18 +250,18 @@ static void test_no_quota_back_before_restarts(void **state)
     (void)state;
     struct sim *sim = open_queue();
     make_set(sim, ANEW("1"));
-    set_pods(sim, NULL, 4, "Pending", READY);
-    set_pods(sim, "s-a-0", 1, "Running", DONE);
-    set_pods(sim, "s-a-1", 1, "Running", DONE);
+    stage_pods_become(sim, NULL, 4, "Pending", READY);
+    stage_pods_become(sim, "s-a-0", 1, "Running", DONE);
+    stage_pods_become(sim, "s-a-1", 1, "Running", DONE);
     const struct obj *workload = get(sim, &KIND_WORKLOAD, "jobset-s");
     assert_null(json_at(workload->root, "status.reclaimablePods"));
-    set_pods(sim, "s-b-0", 1, "Running", DIED);
-    reap(sim, 4);
-    set_pods(sim, NULL, 4, "Pending", READY);
+    stage_pods_become(sim, "s-b-0", 1, "Running", DIED);
+    stage_reap(sim, 4);
+    stage_pods_become(sim, NULL, 4, "Pending", READY);
     expect(sim, "PodsReady", "True/Recovered");
     assert_int_equal(number(sim, &KIND_JOBSET, "s", "status.restarts"), 1);
     /* There will be no other restart. */
-    set_pods(sim, "s-a-0", 1, "Running", DONE);
+    stage_pods_become(sim, "s-a-0", 1, "Running", DONE);
     workload = get(sim, &KIND_WORKLOAD, "jobset-s");
     yyjson_val *back = json_at(workload->root, "status.reclaimablePods");
     assert_int_equal(json_int_at(yyjson_arr_get_first(back), "count", 0), 1);
@@ -328,13 +274,13 @@ static void test_deleted(void **state)
     (void)state;
     struct sim *sim = open_queue();
     make_set(sim, ANEW("0"));
-    set_pods(sim, NULL, 4, "Pending", READY);
-    set_pods(sim, NULL, 4, "Running", DONE);
+    stage_pods_become(sim, NULL, 4, "Pending", READY);
+    stage_pods_become(sim, NULL, 4, "Running", DONE);
     expect(sim, "Finished", "True/Succeeded");
     stage_do(sim, stage_write(WRITE_DELETE, &KIND_WORKLOAD, "default", "jobset-s", NULL));
     stage_do(sim, stage_write(WRITE_DELETE, &KIND_JOBSET, "default", "s", NULL));
     stage_run(sim, 10 * SECOND);
-    reap(sim, 4);
+    stage_reap(sim, 4);
     stage_run(sim, 10 * SECOND);
     struct cache *cache = sim_store(sim)->cache;
     assert_int_equal(cache_count(cache, &KIND_WORKLOAD), 0);
@@ -349,13 +295,13 @@ static void test_workload_deleted(void **state)
     (void)state;
     struct sim *sim = open_queue();
     make_set(sim, ANEW("0"));
-    set_pods(sim, NULL, 4, "Pending", READY);
+    stage_pods_become(sim, NULL, 4, "Pending", READY);
     scoped_free char *uid = mem_strdup(get(sim, &KIND_WORKLOAD, "jobset-s")->meta.uid);
     stage_do(sim, stage_write(WRITE_DELETE, &KIND_WORKLOAD, "default", "jobset-s", NULL));
     stage_run(sim, SECOND);
-    reap(sim, 3);
+    stage_reap(sim, 3);
     assert_string_equal(get(sim, &KIND_WORKLOAD, "jobset-s")->meta.uid, uid);
-    reap(sim, 1);
+    stage_reap(sim, 1);
     stage_run(sim, SECOND);
     const struct obj *workload = get(sim, &KIND_WORKLOAD, "jobset-s");
     assert_string_not_equal(workload->meta.uid, uid);

@@ -255,6 +255,17 @@ static inline void passes(struct kit *kit, time_ms ms)
     kit->now = until;
 }
 
+/* One after the other runs; what was written meanwhile is forgotten. */
+static inline void bring_up(struct kit *kit, const char *names)
+{
+    for (; *names; names++) {
+        kit_drain(kit);
+        runs(kit, *names);
+    }
+    kit_drain(kit);
+    str_clear(&kit->log);
+}
+
 static inline void assert_state(const struct kit *kit, char name, enum container_state state,
                                 enum start_reason why)
 {

@@ -5,16 +5,6 @@
 
 #define ALL_UNLESS_0 RULES(UNLESS(0, ACTION_RESTART_ALL))
 
-static void bring_up(struct kit *kit, const char *names)
-{
-    for (; *names; names++) {
-        kit_drain(kit);
-        runs(kit, *names);
-    }
-    kit_drain(kit);
-    str_clear(&kit->log);
-}
-
 static void assert_restarts(const struct kit *kit, const char *names, uint32_t count)
 {
     for (; *names; names++) {

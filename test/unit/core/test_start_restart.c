@@ -2,16 +2,6 @@
 /* What comes after an end: rules, policies, back-off, the restart of all. */
 #include "start_kit.h"
 
-static void bring_up(struct kit *kit, const char *names)
-{
-    for (; *names; names++) {
-        kit_drain(kit);
-        runs(kit, *names);
-    }
-    kit_drain(kit);
-    str_clear(&kit->log);
-}
-
 static void test_policies(void **state)
 {
     (void)state;

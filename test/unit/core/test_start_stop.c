@@ -2,16 +2,6 @@
 /* How pods end: in order, within their grace, by themselves or because they were told to. */
 #include "start_kit.h"
 
-static void bring_up(struct kit *kit, const char *names)
-{
-    for (; *names; names++) {
-        kit_drain(kit);
-        runs(kit, *names);
-    }
-    kit_drain(kit);
-    str_clear(&kit->log);
-}
-
 static void test_reverse_order_of_dependencies(void **state)
 {
     (void)state;

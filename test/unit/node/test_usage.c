@@ -263,6 +263,31 @@ static void test_readings_of_proc(void **state)
     }
 }
 
+/* Who has a part of the machine does not use what others use of it. */
+static void test_a_share_uses_what_its_containers_do(void **state)
+{
+    struct seen seen = {0};
+    (void)state;
+    struct cgroup_tree *tree = cgroup_tree_open(NULL, node, NULL);
+    struct usage *usage = usage_new(&(struct usage_options){tree, node, "/proc", .is_share = true});
+    struct usage_source source = usage_port(usage);
+    source.node(source.arg, node, see, &seen);
+    assert_int_equal(seen.count, 1);
+    assert_string_equal(seen.name, node);
+    assert_int_equal(seen.last.memory_bytes, 0);
+    assert_int_equal(seen.last.cpu_nano, 0);
+    usage_begin(usage, &(struct usage_unit){"u1", "a", NULL, getpid(), clock_wall() - 1000});
+    usage_begin(usage, &(struct usage_unit){"u2", "b", NULL, getpid(), clock_wall() - 1000});
+    source.node(source.arg, node, see, &seen);
+    struct seen one = ask_pod(usage, "u1"), other = ask_pod(usage, "u2");
+    assert_true(one.last.memory_bytes > 0);
+    assert_int_equal(seen.last.memory_bytes, one.last.memory_bytes + other.last.memory_bytes);
+    assert_int_equal(seen.last.cpu_nano, one.last.cpu_nano + other.last.cpu_nano);
+    assert_true(seen.last.window_ms >= one.last.window_ms);
+    usage_free(usage);
+    cgroup_tree_close(tree);
+}
+
 int main(void)
 {
     (void)snprintf(node, sizeof(node), "test-usage-%d", (int)getpid());
@@ -273,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_process_without_control_groups),
         cmocka_unit_test(test_node),
         cmocka_unit_test(test_readings_of_proc),
+        cmocka_unit_test(test_a_share_uses_what_its_containers_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,17 @@ static void test_requests_over_tls(void **state)
     tls_close(&tls);
 }
 
+static void test_a_request_without_tls_is_told_so(void **state)
+{
+    struct tls tls;
+    scoped_str got = {0};
+    (void)state;
+    tls_open(&tls, NULL);
+    exchange_text(&tls.f, GET, &got);
+    assert_non_null(strstr(str_text(&got), "HTTP request to an HTTPS server"));
+    tls_close(&tls);
+}
+
 static void test_large_answer_to_a_slow_reader(void **state)
 {
     struct tls tls;
@@ -236,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_over_tls),
+        cmocka_unit_test(test_a_request_without_tls_is_told_so),
         cmocka_unit_test(test_large_answer_to_a_slow_reader),
         cmocka_unit_test(test_stream_over_tls),
         cmocka_unit_test(test_slow_reader_over_tls_is_bounded),
