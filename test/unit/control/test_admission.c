@@ -194,7 +194,7 @@ static void test_a_job_outgrows_its_quota(void **state)
     stage_do(sim,
              stage_write(WRITE_PATCH, &KIND_JOB, "default", "a", "{'spec':{'parallelism':4}}"));
     stage_run(sim, 5 * SECOND);
-    reap(sim);
+    stage_reap(sim, INT_MAX);
     stage_run(sim, 5 * SECOND);
     assert_string_not_equal(workload(sim, "job-a")->meta.uid, uid);
     expect(sim, "job-a", "QuotaReserved", "False/Pending");
