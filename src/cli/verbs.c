@@ -139,8 +139,7 @@ const struct verb VERBS[] = {
      "Before work on a machine\tmuster cordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NODES,
      verb_cordon},
     {"uncordon", "NODE...", "let new pods onto nodes again", "Takes the mark of cordon away.",
-     "After it\tmuster uncordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NODES,
-     verb_uncordon},
+     "After it\tmuster uncordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NODES, verb_uncordon},
     {"drain", "NODE...", "take all pods off nodes",
      "Cordons nodes, evicts their pods with the grace that each has, and waits until they are "
      "gone. Controllers make them anew elsewhere; pods without one are only taken with --force.",
