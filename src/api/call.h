@@ -93,8 +93,8 @@ void watch_start(struct call *call);
 void podlog_start(struct call *call); /* /log of a pod */
 void podlog_end_all(struct api *api);
 bool selfreview_answer(struct call *call); /* what one asks about oneself; false: not that */
-void change_answer(struct call *call); /* create, update, patch, delete */
-void usage_answer(struct call *call);  /* metrics.k8s.io, if somebody measures */
+void change_answer(struct call *call);     /* create, update, patch, delete */
+void usage_answer(struct call *call);      /* metrics.k8s.io, if somebody measures */
 
 /* May this identity do this? False: *status says why not. Rights that depend on what a write
  * changes are asked for again by change_admit(). */

@@ -322,6 +322,20 @@ static int run_verb(struct cli *cli, int argc, char **argv)
     return cli->verb->run(cli, (int)cli->opts.args.len, cli->opts.args.items);
 }
 
+/* Words of kubectl for which there is no verb here, since kubectl does it with this server too. */
+static bool is_of_kubectl(const char *word)
+{
+    static const char *const WORDS[] = {"annotate", "api-resources", "api-versions", "auth",
+                                        "create",   "diff",          "edit",         "explain",
+                                        "label",    "patch",         "proxy",        "replace",
+                                        "rollout",  "scale",         "set",          "taint"};
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
+        if (str_eq(word, WORDS[i]))
+            return true;
+    }
+    return false;
+}
+
 int cli_unknown_verb(struct cli *cli, const char *word)
 {
     VEC(const char *) names = {0};
@@ -333,7 +347,13 @@ int cli_unknown_verb(struct cli *cli, const char *word)
     vec_done(&names);
     struct err err = {0};
     (void)err_set(&err, -EINVAL, "unknown %s '%s'", word[0] == '-' ? "option" : "verb", word);
-    (void)err_hint(&err, nearest ? "did you mean '%s'?" : "see 'muster help'", nearest);
+    if (is_of_kubectl(word))
+        (void)err_hint(&err,
+                       "'kubectl %s' does that here too, with the kubeconfig that 'muster up' "
+                       "names",
+                       word);
+    else
+        (void)err_hint(&err, nearest ? "did you mean '%s'?" : "see 'muster help'", nearest);
     return cli_error(cli, CLI_USAGE, &err);
 }
 

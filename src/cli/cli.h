@@ -35,7 +35,17 @@ enum verb_flags {
     VERB_RAW = 1 << 2,    /* gets its words as they are, options included */
 };
 
-enum verb_words { WORDS_NOTHING, WORDS_KIND_NAMES, WORDS_FILES, WORDS_VERBS, WORDS_SHELLS };
+enum verb_words {
+    WORDS_NOTHING,
+    WORDS_KIND_NAMES,
+    WORDS_PODS, /* and KIND/NAME */
+    WORDS_NODES,
+    WORDS_QUEUES,
+    WORDS_MEASURED, /* pods or nodes, then names of them */
+    WORDS_FILES,
+    WORDS_VERBS,
+    WORDS_SHELLS
+};
 
 /* `argv` holds what was not an option (`argc` between args_min and args_max); options are asked
  * for with opt_get(&cli->opts, "name"). */

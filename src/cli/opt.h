@@ -19,7 +19,8 @@ enum opt_complete {
     COMPLETE_FILE,
     COMPLETE_DIR,
     COMPLETE_NAMESPACE,
-    COMPLETE_KIND_NAME
+    COMPLETE_KIND_NAME,
+    COMPLETE_WISH, /* what to wait for */
 };
 
 struct opt {

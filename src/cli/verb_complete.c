@@ -132,6 +132,28 @@ static void offer_kind_names(struct completion *c)
     }
 }
 
+static void offer_list(struct completion *c, const char *prefix, const char *const *words,
+                       const char *meaning)
+{
+    for (; *words != NULL; words++)
+        offer(c, prefix, *words, meaning);
+}
+
+static void offer_pods(struct completion *c)
+{
+    if (strchr(c->current, '/') == NULL)
+        offer_names(c, &KIND_POD, "");
+    offer_pairs(c);
+}
+
+static void offer_measured(struct completion *c)
+{
+    if (c->args.len == 0)
+        offer_list(c, "", (const char *const[]){"pods", "nodes", NULL}, "what is measured");
+    else
+        offer_names(c, kind_of_word(c->args.items[0], NULL), "");
+}
+
 /* `prefix` is "--output=" when the value stands in the same word. */
 static void offer_values(struct completion *c, const struct opt *opt, const char *prefix)
 {
@@ -152,6 +174,11 @@ static void offer_values(struct completion *c, const struct opt *opt, const char
     case COMPLETE_KIND_NAME:
         if (*prefix == '\0')
             offer_pairs(c);
+        break;
+    case COMPLETE_WISH:
+        offer_list(c, prefix,
+                   (const char *const[]){"condition=", "delete", "create", "jsonpath=", NULL},
+                   "what to wait for");
         break;
     }
 }
@@ -206,12 +233,24 @@ static void read_words(struct completion *c)
 
 static void offer_words(struct completion *c)
 {
-    static const char *const SHELLS[] = {"bash", "zsh", "fish"};
+    static const char *const SHELLS[] = {"bash", "zsh", "fish", NULL};
     switch (c->verb->words) {
     case WORDS_NOTHING:
         break;
     case WORDS_KIND_NAMES:
         offer_kind_names(c);
+        break;
+    case WORDS_PODS:
+        offer_pods(c);
+        break;
+    case WORDS_NODES:
+        offer_names(c, &KIND_NODE, "");
+        break;
+    case WORDS_QUEUES:
+        offer_names(c, &KIND_CLUSTERQUEUE, "");
+        break;
+    case WORDS_MEASURED:
+        offer_measured(c);
         break;
     case WORDS_FILES:
         fputs(":files\tfiles\n", c->cli->out);
@@ -220,8 +259,7 @@ static void offer_words(struct completion *c)
         offer_verbs(c);
         break;
     case WORDS_SHELLS:
-        for (size_t i = 0; i < ARRAY_LEN(SHELLS); i++)
-            offer(c, "", SHELLS[i], "a shell");
+        offer_list(c, "", SHELLS, "a shell");
         break;
     }
 }

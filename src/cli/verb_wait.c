@@ -7,7 +7,8 @@
 
 const struct opt OPTS_WAIT[] = {
     {"for", 0, "WHAT",
-     "What to wait for: condition=NAME[=VALUE], delete, create, or jsonpath={.PATH}[=VALUE]."},
+     "What to wait for: condition=NAME[=VALUE], delete, create, or jsonpath={.PATH}[=VALUE].",
+     .complete = COMPLETE_WISH},
     {"namespace", 'n', "NAMESPACE", "The namespace of the objects.",
      .complete = COMPLETE_NAMESPACE},
     {"all-namespaces", 'A', NULL, "Objects of all namespaces, with --all or --selector."},

@@ -128,7 +128,7 @@ const struct verb VERBS[] = {
      "What a job's pods print from now on\tmuster logs -f --tail 0 job/train\n"
      "Why a container was started again\tmuster logs web-0 -c app --previous\n"
      "The last five minutes of a team, with times\tmuster logs -l team=a --since 5m --timestamps\n",
-     0, -1, OPTS_LOGS, VERB_SERVER, WORDS_KIND_NAMES, verb_logs},
+     0, -1, OPTS_LOGS, VERB_SERVER, WORDS_PODS, verb_logs},
     {"events", "", "show what happened", "Shows events, the latest last.",
      "Warnings of all namespaces\tmuster events -A --types=Warning\n"
      "What happens to a job from now on\tmuster events --for job/train -w\n",
@@ -136,16 +136,15 @@ const struct verb VERBS[] = {
     {"cordon", "NODE...", "let no new pods onto nodes",
      "Marks nodes: they get no new pods. What runs there goes on, and vpods keep their vreplicas "
      "there.",
-     "Before work on a machine\tmuster cordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NOTHING,
+     "Before work on a machine\tmuster cordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NODES,
      verb_cordon},
     {"uncordon", "NODE...", "let new pods onto nodes again", "Takes the mark of cordon away.",
-     "After it\tmuster uncordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NOTHING,
-     verb_uncordon},
+     "After it\tmuster uncordon n1\n", 1, -1, OPTS_CORDON, VERB_SERVER, WORDS_NODES, verb_uncordon},
     {"drain", "NODE...", "take all pods off nodes",
      "Cordons nodes, evicts their pods with the grace that each has, and waits until they are "
      "gone. Controllers make them anew elsewhere; pods without one are only taken with --force.",
      "Empty a machine, in five minutes at most\tmuster drain n1 --timeout 5m\n", 1, -1, OPTS_DRAIN,
-     VERB_SERVER, WORDS_NOTHING, verb_drain},
+     VERB_SERVER, WORDS_NODES, verb_drain},
     {"top", "[pods|nodes] [NAME]", "show what pods or nodes use",
      "Shows the CPU time and the memory that pods or nodes use. CPU is an average over the time "
      "since somebody last asked, at least a second, in thousandths of a core.\n"
@@ -154,14 +153,14 @@ const struct verb VERBS[] = {
      "The greediest containers of all namespaces, live\tmuster top -A --containers --sort-by cpu "
      "-w\n"
      "How full nodes are\tmuster top nodes\n",
-     0, 2, OPTS_TOP, VERB_SERVER, WORDS_KIND_NAMES, verb_top},
+     0, 2, OPTS_TOP, VERB_SERVER, WORDS_MEASURED, verb_top},
     {"queue", "[NAME]", "show queues: how full they are and who waits",
      "Shows each ClusterQueue: how many workloads wait, how many may run, how often one was "
      "evicted, and for each flavor and resource how much of the nominal quota is taken. A bar that "
      "is full may be more than full: a queue borrows from its cohort then.",
      "All queues\tmuster queue\n"
      "One, for a program\tmuster queue team-a -o json\n",
-     0, 1, OPTS_QUEUE, VERB_SERVER, WORDS_NOTHING, verb_queue},
+     0, 1, OPTS_QUEUE, VERB_SERVER, WORDS_QUEUES, verb_queue},
     {"wait", "KIND/NAME... --for=WHAT", "wait until objects are as wanted",
      "Waits until each of the objects meets the condition. Exits with 1 when the time is over.",
      "Until a job is complete\tmuster wait job/train --for=condition=Complete --timeout=1h\n"

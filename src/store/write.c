@@ -273,6 +273,15 @@ static bool version_matches(struct write *write, const struct obj *old, yyjson_m
     return true;
 }
 
+/* As in Kubernetes, whose clients leave out what is empty: such a list would be a difference to
+ * what they send back. */
+static void drop_empty(yyjson_mut_doc *doc, yyjson_mut_val *meta, const char *key)
+{
+    yyjson_mut_val *list = yyjson_mut_obj_get(meta, key);
+    if (yyjson_mut_is_arr(list) && yyjson_mut_arr_size(list) == 0)
+        json_mut_put(doc, meta, key, NULL);
+}
+
 /* What belongs to the server stays as it was, whatever the client sent. */
 static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_val *old)
 {
@@ -291,6 +300,8 @@ static void keep_server_fields(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson
     }
     json_mut_put(doc, meta, "resourceVersion", NULL);
     json_mut_put(doc, meta, "selfLink", NULL);
+    drop_empty(doc, meta, "finalizers"); /* the last one was taken off */
+    drop_empty(doc, meta, "ownerReferences");
 }
 
 static void keep_part(yyjson_mut_doc *doc, yyjson_mut_val *root, yyjson_val *old, const char *key)

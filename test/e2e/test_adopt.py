@@ -3,6 +3,7 @@
 nothing is left behind."""
 
 import contextlib
+import datetime
 import os
 import pathlib
 import random
@@ -56,6 +57,24 @@ def an_exit_that_nobody_saw_is_not_lost(n):
     thing = n.wait("ends", lambda p: p["status"].get("phase") == "Failed")
     equal(statuses(thing)["a"]["state"]["terminated"]["exitCode"], 7)
     n.delete("ends")
+
+
+@cases
+def stopped_and_started_again_is_no_crash(n):
+    """However often: pods begin again at once, not after the back-off of those that crash."""
+    n.run(pod("stays", container("a", "exec sleep 1000")))
+    n.wait("stays", is_ready)
+    for times in (1, 2, 3):
+        n.api.close()
+        n.server.stop()
+        n.server.start()
+        n.api = n.server.local()
+        thing = n.wait("stays", lambda p, times=times: is_ready(p) and statuses(p)["a"]["restartCount"] == times)
+        status = statuses(thing)["a"]
+        ended, begun = (datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (
+            status["lastState"]["terminated"]["finishedAt"], status["state"]["running"]["startedAt"]))
+        equal((begun - ended).total_seconds() < 9, True, f"back after stop {times} at once: {ended} {begun}")
+    n.delete("stays")
 
 
 @cases

@@ -87,6 +87,19 @@ def what_leaves_a_selector_is_told_as_it_was(world):
     equal(version_of(left), version_of(changed), "version of the change")
 
 
+@cases
+def what_is_empty_is_left_out(world):
+    """Typed clients leave it out of what they send back: it would be a difference."""
+    ns, path = home(world)
+    world.put(ns, configmap("a", finalizers=["example.com/x"]))
+    world.api.patch(f"{path}/a", {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/x"]}},
+                    kind="strategic-merge")
+    left = world.api.get(f"{path}/a")
+    equal("finalizers" in left["metadata"], False, "finalizers")
+    same = world.api.ok("PUT", f"{path}/a", left)
+    equal(version_of(same), version_of(left), "written back")
+
+
 # ---- options ----
 
 @cases

@@ -194,6 +194,7 @@ static void from_status(const struct runner *runner, yyjson_val *status, time_ms
     out->is_restarting_all =
         str_eq(json_str_at(status, "state.waiting.reason"), "RestartingAllContainers");
     out->is_exit_handled = out->waits_again || json_at(status, "state.terminated") != NULL;
+    out->is_lost = end == NULL && has_process;
     if (end == NULL)
         return;
     out->exit_code = (int)json_int_at(end, "exitCode", EXIT_LOST);
@@ -207,6 +208,7 @@ static void from_runtime(const struct runner *runner, const struct unit_found *f
     bool is_newer = found->generation > out->generation;
     time_ms at = found->at != 0 ? found->at - runner->wall_offset : now;
     out->is_known = true;
+    out->is_lost = false;
     if (is_newer) {
         out->restarts = found->generation - 1;
         out->was_started = out->was_ready = false;

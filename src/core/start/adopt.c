@@ -51,7 +51,7 @@ static void place_known(struct start_ct *ct, const struct start_adopted *was)
     ct->is_prepared = true;
     ct->generation = was->generation;
     ct->restarts = was->restarts;
-    ct->backoffs = was->restarts;
+    ct->backoffs = was->is_lost ? 0 : was->restarts;
     ct->started_at = was->started_at < now ? was->started_at : now;
     if (was->is_running)
         place_running(ct, was);

@@ -118,6 +118,8 @@ struct start_adopted {
     bool waits_again; /* decided: again. It was in back-off, or on its way to the next generation */
     bool is_restarting_all; /* why was WHY_RESTARTING_ALL: that restart of all goes on */
     bool has_run; /* a main container: it had run since all began, whatever it waits for now */
+    bool is_lost; /* nobody saw it end: the node was stopped, or lost its power. No fault of its
+                     own, so it starts again without a back-off */
     time_ms ended_at;
 };
 struct start_pod *start_pod_adopt(struct start *start, const struct start_pod_spec *spec,

@@ -129,6 +129,26 @@ static void test_backoff_goes_on(void **state)
     kit_close(&kit);
 }
 
+/* Whoever stops a server and starts it again three times has not seen his pods crash. */
+static void test_an_end_that_nobody_saw(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_open(&kit, 0);
+    const struct start_container_spec cts[] = {MAIN("a")};
+    const struct start_adopted was[] = {{.is_known = true,
+                                         .generation = 4,
+                                         .restarts = 3,
+                                         .exit_code = 255,
+                                         .is_lost = true,
+                                         .started_at = kit.now - 16 * SECOND,
+                                         .ended_at = kit.now}};
+    adopt(&kit, cts, 1, was);
+    passes(&kit, 0);
+    expect(&kit, "start a5");
+    kit_close(&kit);
+}
+
 /* A rule that restarts all acts once, not once a supervisor. */
 static void test_87_restart_of_all(void **state)
 {
@@ -245,7 +265,7 @@ int main(void)
         cmocka_unit_test(test_running_ones_go_on),    cmocka_unit_test(test_ended_meanwhile),
         cmocka_unit_test(test_backoff_goes_on),       cmocka_unit_test(test_87_restart_of_all),
         cmocka_unit_test(test_adopted_to_be_stopped), cmocka_unit_test(test_nothing_left_to_do),
-        cmocka_unit_test(test_times_are_clamped),
+        cmocka_unit_test(test_times_are_clamped),     cmocka_unit_test(test_an_end_that_nobody_saw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
