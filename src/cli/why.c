@@ -295,3 +295,20 @@ bool why_deletion(struct why *why, yyjson_val *object, const char *label, yyjson
     add_finalizers(why, json_at(object, "metadata.finalizers"), answer);
     return true;
 }
+
+bool why_is_foreign(yyjson_val *object, const char *ours)
+{
+    const char *manager = json_str_at(object, "spec.managedBy");
+    return manager != NULL && !str_eq(manager, ours);
+}
+
+bool why_manager(struct why *why, yyjson_val *object, const char *ours, const char *label,
+                 yyjson_mut_val *answer)
+{
+    if (!why_is_foreign(object, ours))
+        return false;
+    why_say(why, answer, "%s is left to %s, as its spec.managedBy says: nothing here works on it",
+            label, json_str_at(object, "spec.managedBy"));
+    why_put(why, answer, "reason", "ManagedByAnother");
+    return true;
+}

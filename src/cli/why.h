@@ -83,7 +83,12 @@ void why_throttle(struct why *why, const struct podview *view, uint32_t i, yyjso
 /* What the NodeConfigs say for a node. */
 void why_settings(struct why *why, const char *node, struct node_settings *ret_settings);
 
-/* ---- the same for everything that can be deleted ---- */
+/* ---- the same for several kinds ---- */
+
+/* spec.managedBy names somebody else than `ours`; the second says so. */
+bool why_is_foreign(yyjson_val *object, const char *ours);
+bool why_manager(struct why *why, yyjson_val *object, const char *ours, const char *label,
+                 yyjson_mut_val *answer);
 
 /* false: it is not being deleted, and nothing was said. */
 bool why_deletion(struct why *why, yyjson_val *object, const char *label, yyjson_mut_val *answer);

@@ -3,6 +3,7 @@
 #include "cli/why.h"
 #include "core/job/job.h"
 #include "model/cell.h"
+#include "model/job.h"
 
 #define PODS_NAMED 3
 
@@ -232,10 +233,15 @@ static int add_pods(struct job_case *c, bool (*is_wanted)(yyjson_val *pod), cons
     return exit_code;
 }
 
+static bool explain_manager(struct job_case *c)
+{
+    return why_manager(c->why, c->job, JOB_MANAGER, c->label, c->answer);
+}
+
 int why_job(struct why *why, yyjson_val *job, yyjson_mut_val *answer)
 {
-    static bool (*const STEPS[])(struct job_case * c) = {explain_condition, explain_suspension,
-                                                         explain_backoff, explain_progress};
+    static bool (*const STEPS[])(struct job_case * c) = {
+        explain_condition, explain_manager, explain_suspension, explain_backoff, explain_progress};
     const char *name = json_str_at(job, "metadata.name");
     scoped_free char *label = mem_printf("job/%s", name != NULL ? name : "");
     struct job_case c = {.why = why, .job = job, .label = label, .answer = answer};

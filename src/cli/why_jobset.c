@@ -4,6 +4,7 @@
 #include "cli/why.h"
 #include "core/recover/epoch.h"
 #include "model/cell.h"
+#include "model/jobset.h"
 
 #define NAMED 3
 
@@ -232,10 +233,16 @@ static int add_jobs(struct set_case *c)
     return exit_code;
 }
 
+static bool explain_manager(struct set_case *c)
+{
+    return why_manager(c->why, c->set, JOBSET_MANAGER, c->label, c->answer);
+}
+
 int why_jobset(struct why *why, yyjson_val *set, yyjson_mut_val *answer)
 {
-    static bool (*const STEPS[])(struct set_case * c) = {
-        explain_end, explain_suspension, explain_barrier, explain_order, explain_progress};
+    static bool (*const STEPS[])(struct set_case * c) = {explain_end,        explain_manager,
+                                                         explain_suspension, explain_barrier,
+                                                         explain_order,      explain_progress};
     const char *name = json_str_at(set, "metadata.name");
     scoped_free char *label = mem_printf("jobset/%s", name != NULL ? name : "");
     struct set_case c = {.why = why,

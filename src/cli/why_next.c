@@ -2,6 +2,7 @@
 /* What comes next for a gang and its parts, from what their objects say. */
 #include "cli/why.h"
 #include "model/cell.h"
+#include "model/job.h"
 #include "model/jobset.h"
 #include "model/kueue.h"
 
@@ -92,6 +93,8 @@ void next_job(struct why *why, yyjson_val *job, struct str *out)
     if (why_is_true(job, end)) {
         if (!add_expiry(why, job, end, out))
             add_owned_end(job, out);
+    } else if (why_is_foreign(job, JOB_MANAGER)) {
+        str_add(out, "what its manager makes of it");
     } else if (is_suspended(job)) {
         next_of_suspended_job(job, out);
     } else if (active > 0 && json_int_at(job, "status.ready", 0) == active) {
@@ -136,6 +139,8 @@ void next_jobset(struct why *why, yyjson_val *set, struct str *out)
     if (why_is_true(set, end)) {
         if (!add_expiry(why, set, end, out))
             add_owned_end(set, out);
+    } else if (why_is_foreign(set, JOBSET_MANAGER)) {
+        str_add(out, "what its manager makes of it");
     } else if (is_suspended(set) && is_queued(set)) {
         str_addf(out, "it starts when its Workload jobset-%s is admitted",
                  json_str_at(set, "metadata.name"));

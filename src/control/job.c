@@ -8,6 +8,7 @@
 #include "control/job_internal.h"
 #include "core/job/policy.h"
 #include "model/cell.h"
+#include "model/job.h"
 
 /* ---- from changes to keys ---- */
 

@@ -17,7 +17,6 @@
 #define JOB_INDEX "batch.kubernetes.io/job-completion-index"
 #define JOB_INDEX_FAILURES "batch.kubernetes.io/job-index-failure-count"
 #define JOB_INDEX_IGNORED "batch.kubernetes.io/job-index-ignored-failure-count"
-#define JOB_MANAGER "kubernetes.io/job-controller"
 #define JOB_BATCH 500         /* writes of one sort in one look */
 #define JOB_UNCOUNTED_MAX 500 /* keeps the status of a Job below 20 KB */
 

@@ -21,7 +21,6 @@
 #define JOBSET_JOB_RESTART_ATTEMPT JOBSET_DOMAIN "job-restart-attempt"
 #define JOBSET_REPLICATED_JOB JOBSET_DOMAIN "replicatedjob-name"
 #define JOBSET_JOB_INDEX JOBSET_DOMAIN "job-index"
-#define JOBSET_MANAGER JOBSET_DOMAIN "jobset-controller"
 #define SET_ALL_READY "JobsReady" /* reason for which a restart is over */
 #define JOBSET_BATCH 500          /* writes of one sort in one look */
 

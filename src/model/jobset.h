@@ -5,6 +5,7 @@
 /* The parts of a JobSet. Tables are in jobset.c; what tables cannot say is in jobset_check.c and,
  * for restarts in place, in jobset_inplace.c and jobset_probe.c; the stored object is in
  * kind_jobset.c. */
+#define JOBSET_MANAGER "jobset.sigs.k8s.io/jobset-controller" /* in managedBy: our own */
 #define JOBSET_V1ALPHA2(name) "io.x-k8s.jobset.v1alpha2." name
 
 /* Variables that tell an agent with which exit code it asks for the restart of its pod: the

@@ -45,7 +45,8 @@ static void check_dependencies(struct check *c, yyjson_mut_val *job,
     {
         yyjson_mut_val *name = yyjson_mut_obj_get(item, "name");
         size_t inner = check_enter_item(c, i, item);
-        if (yyjson_mut_get_len(name) > 0 && !rules_knows(earlier, yyjson_mut_get_str(name))) {
+        bool is_named = yyjson_mut_is_str(name) && yyjson_mut_get_len(name) > 0;
+        if (is_named && !rules_knows(earlier, yyjson_mut_get_str(name))) {
             check_invalid(c, "name", name, "must be a replicated job that stands before this one");
             check_hint(c, "put the replicated jobs into the order in which they start");
         }

@@ -262,7 +262,7 @@ void rules_add_name(struct rules_names *names, yyjson_mut_val *name)
 
 bool rules_knows(const struct rules_names *names, const char *name)
 {
-    return names->index != NULL && map_get(names->index, name) != NULL;
+    return names->index != NULL && name != NULL && map_get(names->index, name) != NULL;
 }
 
 void rules_names_of(struct rules_names *names, yyjson_mut_val *list, const char *field)

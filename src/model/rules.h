@@ -47,7 +47,7 @@ struct rules_names {
 };
 void rules_add_name(struct rules_names *names, yyjson_mut_val *name);
 void rules_names_of(struct rules_names *names, yyjson_mut_val *list, const char *field);
-bool rules_knows(const struct rules_names *names, const char *name);
+bool rules_knows(const struct rules_names *names, const char *name); /* NULL is no name */
 /* Reports a value that is none of the names, with the nearest as the hint. */
 void rules_known(struct check *c, const char *field, yyjson_mut_val *value,
                  const struct rules_names *names);

@@ -75,6 +75,21 @@ def a_chain_is_followed_to_the_probe_that_fails(n):
 
 
 @cases
+def what_somebody_else_manages_is_told_to_be_his(n):
+    spec = {"managedBy": "example.com/other", "completions": 1, "parallelism": 1,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container("a", "true")]}}}
+    for path, kind, group, body in (
+            ("/apis/batch/v1/namespaces/default/jobs", "Job", "batch/v1", spec),
+            ("/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets", "JobSet",
+             "jobset.x-k8s.io/v1alpha2", {"managedBy": "example.com/other", "replicatedJobs": []})):
+        n.api.ok("POST", path, {"apiVersion": group, "kind": kind, "metadata": {"name": "x"}, "spec": body})
+        answer = why(n, f"{kind.lower()}/x")
+        matches(answer, rf"\A{kind.lower()}/x is left to example.com/other, ")
+        contains(answer, "next: what its manager makes of it")
+        n.api.ok("DELETE", f"{path}/x")
+
+
+@cases
 def back_off_says_when_and_how_often(n):
     n.create(pod("crash", container("a", "exit 3")))
     n.wait("crash", lambda p: waiting(p, "a").get("reason") == "CrashLoopBackOff" and

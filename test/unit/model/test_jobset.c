@@ -151,6 +151,9 @@ static const struct row CREATE[] = {
      SET(JOBS(JOB("a", "", "") "," JOB("b", AFTER("c", "Ready"), "") "," JOB("c", "", ""))),
      "spec.replicatedJobs[1].dependsOn[0].name: Invalid value: \"c\": must be a replicated job that "
      "stands before this one"},
+    {"71 dependsOn on what is no name",
+     SET(JOBS(JOB("a", "", "") "," JOB("b", ",'dependsOn':[{'name':['a'],'status':'Ready'}]", ""))),
+     "spec.replicatedJobs[1].dependsOn[0].name: Invalid value: \"array\": must be a string"},
     {"71 dependsOn on itself", SET(JOBS(JOB("a", "", "") "," JOB("b", AFTER("b", "Ready"), ""))),
      "spec.replicatedJobs[1].dependsOn[0].name: Invalid value: \"b\": must be a replicated job that "
      "stands before this one"},

@@ -138,6 +138,8 @@ static const struct wrong {
      "65535, inclusive"},
     {ONE_CONTAINER(",'ports':[{'name':'x','containerPort':1},{'name':'x','containerPort':2}]"),
      "spec.containers[0].ports[1].name: Duplicate value: \"x\""},
+    {ONE_CONTAINER(",'ports':[{'name':'x','containerPort':1},{'name':['x'],'containerPort':2}]"),
+     "spec.containers[0].ports[1].name: Invalid value: \"array\": must be a string"},
     {ONE_CONTAINER(",'volumeMounts':[{'name':'dta','mountPath':'/d'}]"),
      "spec.containers[0].volumeMounts[0].name: Invalid value: \"dta\": not found"},
     {POD("{'containers':[{'name':'a','image':'i','volumeMounts':[{'name':'dta','mountPath':'/d'}]"
