@@ -166,6 +166,8 @@ static void test_refusals(void **state)
         {"the old name in the new version", &KIND_CLUSTERQUEUE, NULL, CQ("'cohort':'c'"),
          "spec.cohort: unknown field \"spec.cohort\""},
         {"workload", &KIND_WORKLOAD, NULL, WL("'podSets':[" SET("") "]", ""), NULL},
+        {"nothing is made of its templates", &KIND_WORKLOAD, NULL,
+         WL("'podSets':[{'count':1,'template':{'spec':{'containers':[{'name':'c'}]}}}]", ""), NULL},
         {"no pod sets", &KIND_WORKLOAD, NULL, WL("'podSets':[]", ""),
          "spec.podSets: Required value"},
         {"more at least than at all", &KIND_WORKLOAD, NULL,
