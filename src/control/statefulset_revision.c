@@ -4,14 +4,47 @@
  * name follows from what is in it, so the same template twice is one revision. */
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/quantity.h"
 #include "control/statefulset_internal.h"
+#include "model/rules.h"
 #include <stdlib.h>
 
 #define SUFFIX 10
 #define NAME_MAX_LEN 52 /* of the set's name in it: the whole is a label's value */
 
+/* What a typed client leaves out when it writes the object back. */
+static bool says_nothing(const char *key, yyjson_val *val)
+{
+    if (yyjson_is_null(val) || (yyjson_is_str(val) && yyjson_get_len(val) == 0))
+        return true;
+    if (yyjson_is_ctn(val))
+        return yyjson_get_len(val) == 0;
+    return rules_zero_is_left_out(key) &&
+           (yyjson_is_false(val) || (yyjson_is_int(val) && yyjson_get_sint(val) == 0));
+}
+
+static uint64_t hash_leaf(uint64_t hash, yyjson_val *val, bool is_amount)
+{
+    scoped_str text = {0};
+    quantity amount = 0;
+    if (is_amount && yyjson_is_str(val))
+        str_add(&text, yyjson_get_str(val));
+    else
+        json_write_val(val, &text);
+    if (is_amount && quantity_parse(sv_of(str_text(&text)), &amount, NULL) >= 0) {
+        str_clear(&text);
+        quantity_format(amount, &text);
+    }
+    return hash_text(hash, str_text(&text));
+}
+
+struct place {
+    const char *key; /* under which the value stands */
+    bool has_amounts;
+};
+
 /* Members of an object may stand in any order. */
-static uint64_t hash_value(uint64_t hash, yyjson_val *val)
+static uint64_t hash_value(uint64_t hash, yyjson_val *val, struct place place)
 {
     size_t i, n;
     yyjson_val *key, *item;
@@ -19,7 +52,10 @@ static uint64_t hash_value(uint64_t hash, yyjson_val *val)
     if (yyjson_is_obj(val)) {
         yyjson_obj_foreach(val, i, n, key, item)
         {
-            sum += hash_value(hash_text(HASH_START, yyjson_get_str(key)), item);
+            const char *name = yyjson_get_str(key);
+            struct place below = {name, place.has_amounts || rules_are_amounts(place.key, name)};
+            if (!says_nothing(name, item))
+                sum += hash_value(hash_text(HASH_START, name), item, below);
         }
         return hash_bytes(hash_text(hash, "{"), &sum, sizeof(sum));
     }
@@ -27,20 +63,19 @@ static uint64_t hash_value(uint64_t hash, yyjson_val *val)
         hash = hash_text(hash, "[");
         yyjson_arr_foreach(val, i, n, item)
         {
-            hash = hash_value(hash, item);
+            hash = hash_value(hash, item, place);
         }
         return hash;
     }
-    scoped_str text = {0};
-    json_write_val(val, &text);
-    return hash_text(hash, str_text(&text));
+    return hash_leaf(hash, val, place.has_amounts);
 }
 
 char *revision_name(const struct obj *set)
 {
     char suffix[SUFFIX + 1];
     struct rng rng;
-    rng_seed(&rng, hash_value(HASH_START, json_at(set->root, "spec.template")));
+    rng_seed(&rng, hash_value(HASH_START, json_at(set->root, "spec.template"),
+                              (struct place){"template", false}));
     rng_suffix(&rng, suffix, SUFFIX);
     return mem_printf("%.*s-%s", NAME_MAX_LEN, set->meta.name, suffix);
 }

@@ -415,7 +415,7 @@ static bool has_command(yyjson_mut_val *val)
 static void container_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old)
 {
     (void)old;
-    if (!has_image(val) && !has_command(val)) {
+    if (!c->is_never_made && !has_image(val) && !has_command(val)) {
         check_required(c, "image", "a container needs an image, or a command to run without one");
         check_hint(c, "for a plain process write command: [program, argument, ...]");
     }

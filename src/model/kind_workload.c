@@ -19,7 +19,7 @@ static const struct field POD_SET_FIELDS[] = {
     {"minCount", F_INT32, ONE, RANGE, .min = 1,
      .doc = "How few will do when there is not enough quota for all. One set of a workload at most "
             "may have it."},
-    {"template", F_OBJECT, ONE, REQUIRED | AS_WRITTEN, .of = &TYPE_POD_TEMPLATE_SPEC,
+    {"template", F_OBJECT, ONE, REQUIRED | AS_WRITTEN | NEVER_MADE, .of = &TYPE_POD_TEMPLATE_SPEC,
      .doc = "The pattern of its pods: what they ask for and where they can run."},
     {"topologyRequest", F_ANY, ONE, .doc = "Kept for manifests that have it."},
     {0}};

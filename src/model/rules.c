@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/rules.h"
+#include "model/podspec.h"
 
 bool rules_has(yyjson_mut_val *obj, const char *field)
 {
@@ -143,11 +144,44 @@ void rules_frozen(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old, con
         check_invalid(c, field, now, "field is immutable");
 }
 
+bool rules_are_amounts(const char *parent, const char *key)
+{
+    if (str_eq(parent, "resources"))
+        return str_eq(key, "requests") || str_eq(key, "limits");
+    return str_eq(key, "overhead") || str_eq(key, "sizeLimit") || str_eq(key, "divisor");
+}
+
+bool rules_zero_is_left_out(const char *key)
+{
+    static const char *const KEYS[] = {"hostNetwork", "hostPID", "hostIPC",  "stdin",
+                                       "stdinOnce",   "tty",     "readOnly", "initialDelaySeconds",
+                                       "hostPort"};
+    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
+        if (str_eq(key, KEYS[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool same_amount(yyjson_mut_val *a, yyjson_mut_val *b)
+{
+    quantity x = 0, y = 0;
+    return resources_amount(a, &x) && resources_amount(b, &y) && quantity_cmp(x, y) == 0;
+}
+
+static bool is_zero(yyjson_mut_val *val)
+{
+    return is_nothing(val) || yyjson_mut_is_false(val) ||
+           (yyjson_mut_is_int(val) && yyjson_mut_get_sint(val) == 0);
+}
+
 /* Two texts of one place: with indexes for people, without them to be found in `allowed`. */
 struct change {
     const char *const *allowed;
     struct str path;
     struct str pattern;
+    const char *parent; /* of what is looked at */
+    bool has_amounts;   /* it is one, or a map of them */
 };
 
 static bool change_walk(struct change *change, yyjson_mut_val *val, yyjson_mut_val *old);
@@ -172,10 +206,18 @@ static bool change_field(struct change *change, const char *key, yyjson_mut_val 
                          yyjson_mut_val *old)
 {
     size_t path = change->path.len, pattern = change->pattern.len;
+    bool had_amounts = change->has_amounts;
+    const char *parent = change->parent;
+    if (is_zero(val) && is_zero(old) && rules_zero_is_left_out(key))
+        return false;
     str_addf(&change->path, "%s%s", path > 0 ? "." : "", key);
     str_addf(&change->pattern, "%s%s", pattern > 0 ? "." : "", key);
+    change->has_amounts = had_amounts || rules_are_amounts(parent, key);
+    change->parent = key;
     if (change_walk(change, val, old))
         return true;
+    change->has_amounts = had_amounts;
+    change->parent = parent;
     str_cut(&change->path, path);
     str_cut(&change->pattern, pattern);
     return false;
@@ -223,7 +265,8 @@ static bool change_list(struct change *change, yyjson_mut_val *val, yyjson_mut_v
 /* True leaves the paths where they are: at the change. */
 static bool change_walk(struct change *change, yyjson_mut_val *val, yyjson_mut_val *old)
 {
-    if (rules_same(val, old) || change_is_allowed(change))
+    if (rules_same(val, old) || change_is_allowed(change) ||
+        (change->has_amounts && same_amount(val, old)))
         return false;
     if (yyjson_mut_is_arr(val) && yyjson_mut_is_arr(old))
         return change_list(change, val, old);

@@ -31,9 +31,15 @@ bool rules_labels_match(yyjson_mut_val *match_labels, yyjson_mut_val *labels);
 /* Equal as JSON, where null, absent and empty are the same: typed clients leave out what is empty
  * when they write an object back. */
 bool rules_same(yyjson_mut_val *a, yyjson_mut_val *b);
+/* Typed clients write an object back in words of their own: amounts in their shortest form ("1" for
+ * 1 and for 1000m), and without what is zero where Kubernetes' types have no pointer. Both are as
+ * good as what was there. Is this field of a pod an amount, or a map of amounts? Is its zero left
+ * out? */
+bool rules_are_amounts(const char *parent, const char *key);
+bool rules_zero_is_left_out(const char *key);
 /* Reports val.field when it differs from what it was. */
 void rules_frozen(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old, const char *field);
-/* Names the first place where two values differ, for instance "containers[0].command", and
+/* Names the first place where two values differ in more than their words, for instance "containers[0].command", and
  * returns true; false when they differ at most in `allowed`. There, list indexes are left empty:
  * "containers[].image". NULL-terminated. */
 bool rules_changed(yyjson_mut_val *val, yyjson_mut_val *old, const char *const *allowed,

@@ -382,8 +382,11 @@ static void check_field(struct check *c, const struct field *field, yyjson_mut_v
         check_required(c, NULL, NULL);
     else if (old_obj != NULL && (field->flags & IMMUTABLE) && !is_unchanged(val, old))
         check_invalid(c, NULL, val, "field is immutable");
+    bool was_never_made = c->is_never_made;
+    c->is_never_made = was_never_made || (field->flags & NEVER_MADE);
     if (val != NULL)
         check_shape(c, field, val, old);
+    c->is_never_made = was_never_made;
     check_leave(c, mark);
 }
 

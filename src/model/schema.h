@@ -61,6 +61,7 @@ enum fflags {
     KEY_FORMAT = 1 << 6,  /* format is of a MAP's keys, not its values */
     KEY_MAY_REPEAT = 1 << 7, /* items with an equal merge_key are allowed (ports by protocol) */
     AS_WRITTEN = 1 << 8, /* a template: nothing in it has defaults until something is made of it */
+    NEVER_MADE = 1 << 9, /* a template of which nothing is made: what only a start needs may lack */
 };
 
 struct type;
@@ -143,8 +144,9 @@ const char *finding_reason_name(enum finding_reason reason); /* "FieldValueRequi
 struct check {
     struct findings *findings;
     const yyjson_mut_val *at;
-    bool dropped; /* the latest finding was one too many */
-    size_t depth; /* steps in `trail` */
+    bool dropped;       /* the latest finding was one too many */
+    bool is_never_made; /* within a field that is NEVER_MADE */
+    size_t depth;       /* steps in `trail` */
     struct check_step {
         const yyjson_mut_val *at; /* where check_leave() goes back to */
         const char *name;         /* of a field or, in brackets, a key; NULL: an item */

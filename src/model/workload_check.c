@@ -196,7 +196,7 @@ static void check_reclaimable(struct check *c, yyjson_mut_val *root, yyjson_mut_
 
 static void check_frozen(struct check *c, yyjson_mut_val *root, yyjson_mut_val *old)
 {
-    static const char *const FROZEN[] = {"podSets", "queueName"};
+    static const char *const FROZEN[] = {"podSets", "queueName"}, *const NOTHING[] = {NULL};
     yyjson_mut_val *spec = yyjson_mut_obj_get(root, "spec");
     yyjson_mut_val *before = yyjson_mut_obj_get(old, "spec");
     if (!has_quota(old) || !has_quota(root) || json_mut_equal(spec, before))
@@ -204,7 +204,8 @@ static void check_frozen(struct check *c, yyjson_mut_val *root, yyjson_mut_val *
     size_t mark = check_enter(c, "spec");
     for (size_t i = 0; i < ARRAY_LEN(FROZEN); i++) {
         yyjson_mut_val *value = yyjson_mut_obj_get(spec, FROZEN[i]);
-        if (rules_same(value, yyjson_mut_obj_get(before, FROZEN[i])))
+        scoped_str where = {0};
+        if (!rules_changed(value, yyjson_mut_obj_get(before, FROZEN[i]), NOTHING, &where))
             continue;
         check_invalid(c, FROZEN[i], value, "field is immutable while the workload has quota");
         check_hint(c, "set spec.active to false first");

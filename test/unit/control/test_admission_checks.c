@@ -212,7 +212,7 @@ static void test_answers_add_to_pods(void **state)
            "'nodeSelector':{'zone':'z'},'tolerations':[{'key':'k','operator':'Exists'}]}]");
     expect_template(sim, "metadata.annotations", "");
     answer(sim, "b", "Ready",
-           ",'podSetUpdates':[{'name':'other','nodeSelector':{'disk':'ssd'}},{'name':'main',"
+           ",'podSetUpdates':[{'name':'main',"
            "'annotations':{'x.dev/who':'b'},'labels':{'by':'b','batch.kubernetes.io/job-name':'n'},"
            "'tolerations':[{'key':'k','operator':'Exists'}]}]");
     expect(sim, "QuotaReserved/QuotaReserved Admitted/Admitted a=Ready b=Ready runs");

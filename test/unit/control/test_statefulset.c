@@ -290,6 +290,30 @@ static void test_rolling(void **state)
     sim_free(sim);
 }
 
+static void new_template(struct sim *sim, const char *more)
+{
+    scoped_free char *body = mem_printf(
+        "{'spec':{'template':{'spec':{'containers':[{'name':'c','image':'i'%s}]}}}}", more);
+    stage_do(sim, stage_write(WRITE_PATCH, &KIND_STATEFULSET, "default", "web", body));
+    stage_run(sim, SECOND);
+}
+
+/* A typed client writes the same in words of its own: nothing is replaced for that. */
+static void test_other_words_are_no_update(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set("'replicas':1");
+    new_template(sim, ",'tty':false,'resources':{'requests':{'cpu':1,'memory':'1024Mi'}}");
+    delete_pod(sim, 0, 0);
+    get_ready(sim, 0);
+    expect(sim, "0*");
+    new_template(sim, ",'resources':{'limits':{},'requests':{'memory':'1Gi','cpu':'1000m'}}");
+    expect(sim, "0*");
+    new_template(sim, ",'resources':{'requests':{'memory':'1Gi','cpu':'1001m'}}");
+    expect(sim, "0-'");
+    sim_free(sim);
+}
+
 static void test_many_at_once(void **state)
 {
     (void)state;
@@ -426,14 +450,23 @@ static void test_survives_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_order),         cmocka_unit_test(test_parallel),
-        cmocka_unit_test(test_identity),         cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_pauses),           cmocka_unit_test(test_order_waits_below),
-        cmocka_unit_test(test_min_ready),        cmocka_unit_test(test_rolling),
-        cmocka_unit_test(test_many_at_once),     cmocka_unit_test(test_partition),
-        cmocka_unit_test(test_on_delete),        cmocka_unit_test(test_broken_template),
-        cmocka_unit_test(test_back_and_history), cmocka_unit_test(test_taken_name),
-        cmocka_unit_test(test_adopts),           cmocka_unit_test(test_survives_restart),
+        cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_parallel),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_order_waits_below),
+        cmocka_unit_test(test_min_ready),
+        cmocka_unit_test(test_rolling),
+        cmocka_unit_test(test_other_words_are_no_update),
+        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_on_delete),
+        cmocka_unit_test(test_broken_template),
+        cmocka_unit_test(test_back_and_history),
+        cmocka_unit_test(test_taken_name),
+        cmocka_unit_test(test_adopts),
+        cmocka_unit_test(test_survives_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,10 @@
 #define WL(spec, status) WL_FULL("", spec, status)
 #define RESERVED "'conditions':[{'type':'QuotaReserved','status':'True','reason':'r'}]"
 
+#define ASKS(cpu)                                                                                  \
+    "{'name':'main','count':1,'template':{'spec':{'containers':[{'name':'c','image':'i','"         \
+    "resources':{"                                                                                 \
+    "'requests':{'cpu':" cpu "}}}]}}}"
 #define CLASS(group, kind) "{'group':'" group "','kind':'" kind "','name':'high'}"
 #define ADMISSION(usage)                                                                           \
     "'admission':{'clusterQueue':'q','podSetAssignments':[{'name':'main','count':3,"               \
@@ -162,6 +166,8 @@ static void test_refusals(void **state)
         {"the old name in the new version", &KIND_CLUSTERQUEUE, NULL, CQ("'cohort':'c'"),
          "spec.cohort: unknown field \"spec.cohort\""},
         {"workload", &KIND_WORKLOAD, NULL, WL("'podSets':[" SET("") "]", ""), NULL},
+        {"nothing is made of its templates", &KIND_WORKLOAD, NULL,
+         WL("'podSets':[{'count':1,'template':{'spec':{'containers':[{'name':'c'}]}}}]", ""), NULL},
         {"no pod sets", &KIND_WORKLOAD, NULL, WL("'podSets':[]", ""),
          "spec.podSets: Required value"},
         {"more at least than at all", &KIND_WORKLOAD, NULL,
@@ -172,6 +178,15 @@ static void test_refusals(void **state)
          WL("'queueName':'a','podSets':[" SET("") "]", RESERVED),
          WL("'queueName':'b','podSets':[" SET("") "]", RESERVED),
          "spec.queueName: Invalid value: \"b\": field is immutable while the workload has quota"},
+        {"the same in other words while it has quota", &KIND_WORKLOAD,
+         WL("'podSets':[" ASKS("1") "]", RESERVED), WL("'podSets':[" ASKS("'1000m'") "]", RESERVED),
+         NULL},
+        {"asks for more while it has quota", &KIND_WORKLOAD,
+         WL("'podSets':[" ASKS("1") "]", RESERVED), WL("'podSets':[" ASKS("2") "]", RESERVED),
+         "spec.podSets: Invalid value: [{\"name\":\"main\",\"count\":1,\"template\":{\"spec\":{"
+         "\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":{\"requests\":{\"cpu\":2}}}"
+         "]}}}]: field "
+         "is immutable while the workload has quota"},
         {"queue changes while it waits", &KIND_WORKLOAD,
          WL("'queueName':'a','podSets':[" SET("") "]", ""),
          WL("'queueName':'b','podSets':[" SET("") "]", ""), NULL},

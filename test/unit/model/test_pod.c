@@ -532,6 +532,40 @@ static void test_updates(void **state)
     }
 }
 
+/* As typed clients write it back: "1" for 1000m, nothing for false and 0. */
+#define WRITTEN(requests, limits, probe, more)                                                     \
+    POD("{'containers':[{'name':'a','image':'i','env':[{'name':'N','value':'1'}],'resources':{"    \
+        "'requests':{" requests "},'limits':{" limits "}},'readinessProbe':{'exec':{'command':["   \
+        "'x']}" probe "}}]" more "}")
+#define AS_GIVEN                                                                                   \
+    WRITTEN("'cpu':1,'memory':'1024Mi'", "'cpu':'1500m'", ",'initialDelaySeconds':0",              \
+            ",'hostNetwork':false,'volumes':[{'name':'v','emptyDir':{'sizeLimit':'1e3'}}]")
+
+static void test_other_words(void **state)
+{
+    (void)state;
+    static const struct wrong ROWS[] = {
+        {WRITTEN("'memory':'1Gi','cpu':'1'", "'cpu':'1500m'", "",
+                 ",'volumes':[{'name':'v','emptyDir':{'sizeLimit':1000}}]"),
+         NULL},
+        {WRITTEN("'memory':'1Gi','cpu':'1001m'", "'cpu':'1500m'", "",
+                 ",'volumes':[{'name':'v','emptyDir':{'sizeLimit':'1k'}}]"),
+         "spec.containers[0].resources.requests.cpu: Forbidden: " ONLY},
+        {WRITTEN("'memory':'1Gi','cpu':'1'", "'cpu':'1.5'", ",'initialDelaySeconds':1",
+                 ",'volumes':[{'name':'v','emptyDir':{'sizeLimit':'1k'}}]"),
+         "spec.containers[0].readinessProbe.initialDelaySeconds: Forbidden: " ONLY},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        scoped_json_mut *old = kt_parse(AS_GIVEN);
+        scoped_json_mut *doc = kt_parse(ROWS[i].object);
+        struct findings findings = {0};
+        schema_fill(KIND_POD.type, old, yyjson_mut_doc_get_root(old));
+        kt_check(&KIND_POD, doc, old, &findings);
+        kt_expect(ROWS[i].object, &findings, ROWS[i].want);
+        findings_done(&findings);
+    }
+}
+
 static void test_node_is_set_once(void **state)
 {
     (void)state;
@@ -804,6 +838,7 @@ int main(void)
         cmocka_unit_test(test_pull_policy_follows_the_tag),
         cmocka_unit_test(test_prepare),
         cmocka_unit_test(test_updates),
+        cmocka_unit_test(test_other_words),
         cmocka_unit_test(test_node_is_set_once),
         cmocka_unit_test(test_columns),
         cmocka_unit_test(test_column_names),
