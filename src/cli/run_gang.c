@@ -132,12 +132,12 @@ static yyjson_mut_val *text(struct gang *gang, const char *value)
     return yyjson_mut_strcpy(gang->doc, value);
 }
 
-/* In a manifest "$(X)" stands for a variable; here it is what was typed. */
+/* In a manifest "$(X)" stands for a variable and "$$" for one "$"; here it is what was typed. */
 static yyjson_mut_val *word(struct gang *gang, const char *value)
 {
     scoped_str out = {0};
     for (const char *c = value; *c != '\0'; c++)
-        str_add(&out, c[0] == '$' && c[1] == '(' ? "$$" : (char[]){*c, '\0'});
+        str_add(&out, c[0] == '$' && (c[1] == '(' || c[1] == '$') ? "$$" : (char[]){*c, '\0'});
     return yyjson_mut_strncpy(gang->doc, str_text(&out), out.len);
 }
 

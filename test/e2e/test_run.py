@@ -273,6 +273,24 @@ def what_a_short_command_says_is_shown_however_busy_the_machine_is(w):
 
 
 @cases
+def a_command_gets_its_words_as_they_were_typed(w):
+    words = ["$$", "$$$$", "$(RANK)", "$$(RANK)", "a$", "$RANK"]
+    out, _ = w.run("-n", "1", "--name", "words", "--", "printf", "<%s>\\n", *words)
+    equal([line.partition(" | ")[2] for line in out if " | " in line], [f"<{word}>" for word in words])
+    w.check_tidy()
+
+
+@cases
+def a_line_without_an_end_is_shown_in_pieces(w):
+    script = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end"
+    out, _ = w.run("-n", "1", "--name", "long", "--", "sh", "-c", script)
+    said = [line.partition(" | ")[2] for line in out if " | " in line]
+    equal((sum(map(len, said[:-1])), said[-1]), (3000000, "end"))
+    equal(max(map(len, said)) < 1 << 21, True, "pieces")
+    w.check_tidy()
+
+
+@cases
 def files_that_run_nothing_are_fine(w):
     thing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
     contains(w.run(w.file(thing))[0][0], "nothing in these files runs")

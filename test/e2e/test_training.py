@@ -234,9 +234,9 @@ def a_command_that_always_dies_fails(w):
 def a_group_is_a_manifest_too(w):
     out, _ = w.muster("run", "-n", "5", "--dry-run", "-o", "yaml", "--name", "five", "--cpu", "500m",
                       "--memory", "64Mi", "--queue", "q", "--max-restarts", "7", "--", "echo",
-                      "$(date)")
+                      "$(date) $$ $HOME$")
     contains(out, "kind: JobSet", "name: five", "completions: 5", "maxRestarts: 7", "cpu: 500m",
-             "kueue.x-k8s.io/queue-name: q", "- $$(date)", "restartStrategy: InPlaceRestart")
+             "kueue.x-k8s.io/queue-name: q", "- $$(date) $$$ $HOME$", "restartStrategy: InPlaceRestart")
     path = w.path("five.yaml")
     path.write_text(out)
     w.muster("validate", path)
