@@ -217,7 +217,7 @@ static void event_check(struct check *c, yyjson_mut_val *val, yyjson_mut_val *ol
     static const char *const NAMES[] = {"create", "patch",      "delete", "node",
                                         "pod",    "controller", NULL};
     (void)old;
-    (void)rules_one_of(c, val, NAMES, "an event");
+    (void)rules_one_of(c, val, NAMES, "event");
     check_span(c, val, "at");
     only_with(c, val, "state", "node");
     only_with(c, val, "container", "pod");
