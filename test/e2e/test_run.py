@@ -723,7 +723,8 @@ def example(w, folder, user=None):
     text = "".join(lines)
     matches(text, r"^interrupted: .*; all ready after .*; no restarts")
     stops = re.findall(r"^oltp/(\S+) \| stopping$", text, re.M)
-    equal((len(stops), stops[-1]), (60, "config"), "what stopped, and what stopped last")
+    # Each log has a stream of its own, and one may overtake another.
+    equal((len(stops), "config" in stops[-4:]), (60, True), f"what stopped, in the order {stops}")
     equal(list(folder.iterdir()), [], "left behind")
 
 
