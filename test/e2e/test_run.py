@@ -166,7 +166,8 @@ def a_time_limit_ends_with_124(w):
 def however_early_it_ends_nothing_is_left(w):
     thing = w.file(once("late", "exec sleep 1000"))
     for wait_ms in (1, 20, 40, 70, 100, 150, 200, 300):
-        w.run("--timeout", f"{wait_ms}ms", thing, code=124)
+        out, _ = w.run("--timeout", f"{wait_ms}ms", thing, code=124)
+        contains(out[-1] if out else "", "timeout: ")
         equal(no_child(), True, f"all gone after {wait_ms} ms")
         w.check_tidy()
 

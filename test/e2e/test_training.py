@@ -245,6 +245,7 @@ def a_group_is_a_manifest_too(w):
                         (("run", "-n", "2"), "is for a command"),
                         (("run", "--", "x"), "how many"),
                         (("run", "-n", "2", "--cpu", "much", "--", "x"), "--cpu"),
+                        (("run", "-n", "2", "--private", "--queue", "q", "--", "x"), "no server that has queue 'q'"),
                         (("run", "--dry-run", path), "muster validate")):
         contains(w.muster(*words, code=2)[1], said)
 
