@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define STOPPED 1
+#define LINE_BYTES_MAX (1u << 20) /* longer ones are broken: a line is kept until it ends */
 
 struct source { /* one container */
     struct logfeed *feed;
@@ -45,10 +46,11 @@ static void print_lines(struct source *source, struct sv text, struct str *out)
         str_addn(&source->line, text.ptr, len);
         text.ptr += len;
         text.len -= len;
-        if (newline == NULL)
+        if (newline == NULL && source->line.len < LINE_BYTES_MAX)
             return;
         str_add(out, source->prefix);
         str_addn(out, source->line.data, source->line.len);
+        str_add(out, newline == NULL ? "\n" : NULL);
         str_clear(&source->line);
     }
 }

@@ -380,9 +380,10 @@ int run_end(struct run *run, enum run_result result)
     if (run->is_private)
         run_model_stopped(&run->model); /* a server's last words do not always get through */
     run_show_settle(&run->show, &run->model, loop_now(run->loop));
-    if (run->model.groups.len > 0 && result != RUN_RESULT_REFUSED)
+    bool is_told = result != RUN_RESULT_REFUSED; /* an error says why */
+    if (run->model.groups.len > 0 && is_told)
         print_summary(run, result, str_text(&summary));
-    else if (run->model.groups.len == 0 && RESULTS[result].takes_all)
+    else if (RESULTS[result].takes_all && is_told)
         run_show_note(&run->show, "%s: nothing had been started", RESULTS[result].word);
     run_show_settle(&run->show, &run->model, loop_now(run->loop));
     if (str_eq(opt_get(&run->cli->opts, "output"), "json"))

@@ -2,6 +2,7 @@
 /* cordon, uncordon, drain: taking a node out of use and back, in kubectl's words. */
 #include "base/mem.h"
 #include "cli/vigil.h"
+#include "model/cell.h"
 #include <errno.h>
 
 #define TRIES 5
@@ -96,18 +97,6 @@ struct drain {
     struct str alone; /* pods that nobody makes anew */
 };
 
-static bool has_controller(yyjson_val *pod)
-{
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(json_at(pod, "metadata.ownerReferences"), i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")))
-            return true;
-    }
-    return false;
-}
-
 static void add_pod(struct drain *drain, yyjson_val *pod)
 {
     const char *name = json_str_at(pod, "metadata.name");
@@ -116,7 +105,7 @@ static void add_pod(struct drain *drain, yyjson_val *pod)
     bool is_over = str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
     if (yyjson_obj_get(json_at(pod, "metadata.annotations"), MIRROR_NOTE) != NULL)
         return;
-    if (!has_controller(pod) && !is_over)
+    if (cell_controller(pod) == NULL && !is_over)
         str_addf(&drain->alone, "%s%s/%s", drain->alone.len > 0 ? ", " : "", ns, name);
     items_add(&drain->pods, &KIND_POD, ns, name);
     vec_last(&drain->pods.list)->uid = mem_strdup(json_str_at(pod, "metadata.uid"));

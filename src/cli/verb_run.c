@@ -268,12 +268,17 @@ static int get_server(struct run *run)
     int found = own ? 0 : find_server(cli);
     if (found != 0)
         return found > 0 ? CLI_OK : CLI_UNREACHABLE;
-    if (!run->until_ready)
-        return start_private(run);
     struct err err = {0};
-    (void)err_set(&err, -EINVAL,
-                  "--until ready would stop everything as soon as it is ready: "
-                  "there is no server that goes on");
+    if (run->until_ready)
+        (void)err_set(&err, -EINVAL,
+                      "--until ready would stop everything as soon as it is ready: "
+                      "there is no server that goes on");
+    else if (opt_is_given(&cli->opts, "queue"))
+        (void)err_set(&err, -EINVAL,
+                      "--queue would wait for ever: there is no server that has queue '%s'",
+                      opt_get(&cli->opts, "queue"));
+    else
+        return start_private(run);
     (void)err_hint(&err, "start one with: muster up");
     return cli_error(cli, CLI_USAGE, &err);
 }

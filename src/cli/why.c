@@ -230,18 +230,6 @@ yyjson_val *why_items(yyjson_doc *list)
     return yyjson_obj_get(yyjson_doc_get_root(list), "items");
 }
 
-yyjson_val *why_controller(yyjson_val *object)
-{
-    size_t i, n;
-    yyjson_val *ref;
-    yyjson_arr_foreach(json_at(object, "metadata.ownerReferences"), i, n, ref)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")))
-            return ref;
-    }
-    return NULL;
-}
-
 char *why_label(const struct kind *kind, yyjson_val *object)
 {
     const char *name = json_str_at(object, "metadata.name");

@@ -52,8 +52,6 @@ void why_age(const struct why *why, time_ms at, struct str *out);
 void why_left(const struct why *why, time_ms at, struct str *out);
 bool why_is_true(yyjson_val *object, const char *type);
 void why_set_well(struct why *why, yyjson_mut_val *answer, bool is_well);
-/* The reference to whoever makes it anew; NULL: nobody does. */
-yyjson_val *why_controller(yyjson_val *object);
 /* "kind/name", to be freed. */
 char *why_label(const struct kind *kind, yyjson_val *object);
 /* The document behind an address, or NULL: what cannot be had makes an answer shorter, not wrong.

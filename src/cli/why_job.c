@@ -136,7 +136,7 @@ static bool is_suspended(yyjson_val *object)
 /* Only its JobSet can tell what it waits for: that has the place in the queue, and resumes it. */
 static bool explain_set(struct job_case *c)
 {
-    yyjson_val *owner = why_controller(c->job);
+    yyjson_val *owner = cell_controller(c->job);
     const char *name = json_str_at(owner, "name");
     scoped_str url = {0};
     if (!str_eq(json_str_at(owner, "kind"), KIND_JOBSET.name) || name == NULL)

@@ -15,7 +15,7 @@ static bool is_suspended(yyjson_val *object)
 
 static void add_owned_end(yyjson_val *object, struct str *out)
 {
-    yyjson_val *owner = why_controller(object);
+    yyjson_val *owner = cell_controller(object);
     if (owner != NULL)
         str_addf(out, "nothing more: it is kept for its %s %s", json_str_at(owner, "kind"),
                  json_str_at(owner, "name"));
@@ -27,7 +27,7 @@ static void add_owned_end(yyjson_val *object, struct str *out)
 
 static void next_of_failed_pod(yyjson_val *pod, struct str *out)
 {
-    yyjson_val *owner = why_controller(pod);
+    yyjson_val *owner = cell_controller(pod);
     if (owner != NULL)
         str_addf(out, "its %s %s makes another one, unless it has ended",
                  json_str_at(owner, "kind"), json_str_at(owner, "name"));
@@ -77,7 +77,7 @@ static bool add_expiry(struct why *why, yyjson_val *object, const char *conditio
 
 static void next_of_suspended_job(yyjson_val *job, struct str *out)
 {
-    yyjson_val *owner = why_controller(job);
+    yyjson_val *owner = cell_controller(job);
     if (str_eq(json_str_at(owner, "kind"), KIND_JOBSET.name))
         str_addf(out, "it makes its pods when its JobSet %s starts", json_str_at(owner, "name"));
     else

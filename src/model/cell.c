@@ -57,6 +57,18 @@ bool cell_condition_is(yyjson_val *conditions, const char *type, const char *sta
     return str_eq(json_str_at(json_find(conditions, "type", type), "status"), status);
 }
 
+yyjson_val *cell_controller(yyjson_val *root)
+{
+    size_t i, n;
+    yyjson_val *ref;
+    yyjson_arr_foreach(json_at(root, "metadata.ownerReferences"), i, n, ref)
+    {
+        if (yyjson_get_bool(yyjson_obj_get(ref, "controller")))
+            return ref;
+    }
+    return NULL;
+}
+
 /* ---- selectors ---- */
 
 static int compare_texts(const void *a, const void *b)

@@ -27,5 +27,7 @@ yyjson_val *cell_condition(yyjson_val *root, const char *type);
 yyjson_val *cell_condition_as(yyjson_val *root, const char *type, const char *status);
 /* Is the condition of this type there with this status? */
 bool cell_condition_is(yyjson_val *conditions, const char *type, const char *status);
+/* The reference to the owner that controls the object; NULL: none does. */
+yyjson_val *cell_controller(yyjson_val *root);
 /* metav1.LabelSelector as text, "a=b,c in (x,y)", in order of the keys; "<none>" when empty. */
 void cell_selector(struct str *out_json, yyjson_val *selector);

@@ -243,9 +243,9 @@ def the_words_of_a_command_arrive_as_they_were_typed(w):
 def a_group_is_a_manifest_too(w):
     out, _ = w.muster("run", "-n", "5", "--dry-run", "-o", "yaml", "--name", "five", "--cpu", "500m",
                       "--memory", "64Mi", "--queue", "q", "--max-restarts", "7", "--", "echo",
-                      "$(date)")
+                      "$(date) $$ $HOME$")
     contains(out, "kind: JobSet", "name: five", "completions: 5", "maxRestarts: 7", "cpu: 500m",
-             "kueue.x-k8s.io/queue-name: q", "- $$(date)", "restartStrategy: InPlaceRestart")
+             "kueue.x-k8s.io/queue-name: q", "- $$(date) $$$ $HOME$", "restartStrategy: InPlaceRestart")
     path = w.path("five.yaml")
     path.write_text(out)
     w.muster("validate", path)
@@ -256,6 +256,7 @@ def a_group_is_a_manifest_too(w):
                         (("run", "-n", "2"), "is for a command"),
                         (("run", "--", "x"), "how many"),
                         (("run", "-n", "2", "--cpu", "much", "--", "x"), "--cpu"),
+                        (("run", "-n", "2", "--private", "--queue", "q", "--", "x"), "no server that has queue 'q'"),
                         (("run", "--dry-run", path), "muster validate")):
         contains(w.muster(*words, code=2)[1], said)
 
