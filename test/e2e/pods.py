@@ -2,7 +2,6 @@
 """Pods of real processes, and how to wait for what becomes of them."""
 
 import contextlib
-import os
 import pathlib
 import time
 
@@ -138,11 +137,10 @@ def node(folder, *options, cwd=None):
 
 def alive(pid):
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # the latter: it went while it was read
         return False
-    state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    return state != "Z"
+    return text.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def check_order(thing, pairs):
