@@ -605,7 +605,7 @@ static bool apply_patch(struct write *write, yyjson_mut_doc *doc, struct status 
         r = err_set(&err, -EINVAL, "the patched object is no longer an object");
     if (r == 0)
         return true;
-    if (write->patch_type == PATCH_JSON)
+    if (write->patch_type == PATCH_JSON && yyjson_is_arr(patch))
         status_set(status, 422, "Invalid",
                    "the server rejected our request due to an error in our "
                    "request: %s",

@@ -137,10 +137,10 @@ def node(folder, *options, cwd=None):
 
 def alive(pid):
     try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # the latter: it went while it was read
         return False
-    return stat.rsplit(")", 1)[1].split()[0] != "Z"
+    return text.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def check_order(thing, pairs):

@@ -434,7 +434,7 @@ def patches_by_content_type(world):
              ("application/json-patch+json", [{"op": "add", "path": "/data/j", "value": "1"}], 200),
              ("application/merge-patch+json; charset=utf-8", {"data": {"c": "1"}}, 200),
              ("application/json", {}, 415), ("text/plain", {}, 415),
-             ("application/json-patch+json", {"not": "a list"}, 422),
+             ("application/json-patch+json", {"not": "a list"}, 400),
              ("application/json-patch+json", [{"op": "replace", "path": "/none", "value": 1}], 422),
              ("application/merge-patch+json", [], 400)]
     for kind, body, wanted in table:
