@@ -3,12 +3,12 @@
  * slash. Each look takes what is derived from the pods (job_state.c), counts what has ended, lets
  * the plan (core/job) say what to do, and asks for all of it at once. How a Job ends is stored
  * before anything is stopped for it; that it has ended, after everything has stopped. */
+#include "model/job.h"
 #include "base/mem.h"
 #include "control/controllers.h"
 #include "control/job_internal.h"
 #include "core/job/policy.h"
 #include "model/cell.h"
-#include "model/job.h"
 
 /* ---- from changes to keys ---- */
 

@@ -112,6 +112,18 @@ static void tag_placement(struct tags *tags, const struct set_look *look, size_t
     }
 }
 
+/* Of the pods alone, and of those that have one. A label cannot begin with a minus sign. */
+static void tag_priority(struct tags *tags, yyjson_mut_val *root)
+{
+    int64_t priority = json_mut_int_at(root, "spec.template.spec.priority", -1);
+    char text[24];
+    if (priority < 0)
+        return;
+    (void)snprintf(text, sizeof(text), "%" PRId64, priority);
+    json_mut_put(tags->doc, tags->to[POD_LABELS], JOBSET_DOMAIN "priority",
+                 yyjson_mut_strcpy(tags->doc, text));
+}
+
 static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const char *name,
                      size_t role, int64_t index)
 {
@@ -133,6 +145,7 @@ static void add_tags(const struct set_look *look, yyjson_mut_doc *doc, const cha
     tag_counts(&tags, look->state, role, index);
     tag_coordinator(&tags, look);
     tag_placement(&tags, look, role);
+    tag_priority(&tags, root);
 }
 
 /* Somebody has given labels and taints to the nodes of each Job. */
@@ -189,9 +202,9 @@ static void create_job(struct set_look *look, size_t role, int64_t index, const 
     if (look->is_suspended)
         json_mut_set(doc, root, "spec.suspend", yyjson_mut_true(doc));
     yyjson_val *dns = json_at(look->spec, "network.enableDNSHostnames");
-    yyjson_mut_val *pod = json_mut_at(root, "spec.template.spec");
-    if ((dns == NULL || yyjson_get_bool(dns)) && json_mut_str_at(pod, "subdomain") == NULL)
-        json_mut_put(doc, pod, "subdomain", yyjson_mut_strcpy(doc, subdomain_of(look)));
+    if (dns == NULL || yyjson_get_bool(dns)) /* whatever the template says: all have one domain */
+        json_mut_set(doc, root, "spec.template.spec.subdomain",
+                     yyjson_mut_strcpy(doc, subdomain_of(look)));
     control_write_about(look->control, write, look->set, "JobCreationFailed");
 }
 

@@ -62,6 +62,30 @@ static void test_jobs_and_labels(void **state)
     sim_free(sim);
 }
 
+static const char *pods_label(struct sim *sim, const char *name, const char *label)
+{
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", name);
+    scoped_free char *key = mem_printf(JOBSET_DOMAIN "%s", label);
+    return yyjson_get_str(yyjson_obj_get(json_at(job->root, "spec.template.metadata.labels"), key));
+}
+
+#define PRIORITY(name, number)                                                                     \
+    "{'name':'" name "','template':{'spec':{'template':{'spec':{'subdomain':'own','priority'"      \
+    ":" number ",'containers':[{'name':'c','image':'i'}]}}}}}"
+
+/* All have the domain of the JobSet, whatever their template says. */
+static void test_priority_and_domain_of_pods(void **state)
+{
+    (void)state;
+    struct sim *sim = open_set("'replicatedJobs':[" PRIORITY("a", "7") "," PRIORITY("b", "-7") "]");
+    const struct obj *job = stage_get(sim, &KIND_JOB, "default", "s-a-0");
+    assert_string_equal(json_str_at(job->root, "spec.template.spec.subdomain"), "s");
+    assert_string_equal(pods_label(sim, "s-a-0", "priority"), "7");
+    assert_null(kit_label(job, "priority"));
+    assert_null(pods_label(sim, "s-b-0", "priority"));
+    sim_free(sim);
+}
+
 static void test_groups_and_coordinator(void **state)
 {
     (void)state;
@@ -788,6 +812,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jobs_and_labels),
+        cmocka_unit_test(test_priority_and_domain_of_pods),
         cmocka_unit_test(test_groups_and_coordinator),
         cmocka_unit_test(test_the_nearest_topology_counts),
         cmocka_unit_test(test_nodes_by_label),
