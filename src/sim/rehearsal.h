@@ -31,7 +31,7 @@ void rehearsal_free(struct rehearsal *rehearsal);
 
 /* The next thing that happens; false: it is over. */
 bool rehearsal_step(struct rehearsal *rehearsal);
-void rehearsal_run(struct rehearsal *rehearsal);   /* to the end */
+void rehearsal_run(struct rehearsal *rehearsal); /* to the end */
 /* Nothing can happen any more, however long one waits. */
 bool rehearsal_is_final(const struct rehearsal *rehearsal);
 void rehearsal_crash(struct rehearsal *rehearsal); /* of the control plane, now */
