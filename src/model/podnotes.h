@@ -11,7 +11,8 @@
 #define NOTE_WATCHDOG "muster.dev/watchdog"     /* "30s": how often WATCHDOG=1 must come */
 #define NOTE_RUNTIME "muster.dev/runtime"       /* "process": images are ignored */
 
-/* How the containers of a pod behave in a rehearsal: a value for all, or for some: "web=5s,db=1m". */
+/* How the containers of a pod behave in a rehearsal: a value for all, or for some: "web=5s,db=1m".
+ */
 #define NOTE_SIM "sim.muster.dev/"
 #define NOTE_SIM_START NOTE_SIM "start"   /* a duration, or "never" */
 #define NOTE_SIM_CPU NOTE_SIM "start-cpu" /* a duration */

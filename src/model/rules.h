@@ -39,9 +39,9 @@ bool rules_are_amounts(const char *parent, const char *key);
 bool rules_zero_is_left_out(const char *key);
 /* Reports val.field when it differs from what it was. */
 void rules_frozen(struct check *c, yyjson_mut_val *val, yyjson_mut_val *old, const char *field);
-/* Names the first place where two values differ in more than their words, for instance "containers[0].command", and
- * returns true; false when they differ at most in `allowed`. There, list indexes are left empty:
- * "containers[].image". NULL-terminated. */
+/* Names the first place where two values differ in more than their words, for instance
+ * "containers[0].command", and returns true; false when they differ at most in `allowed`. There,
+ * list indexes are left empty: "containers[].image". NULL-terminated. */
 bool rules_changed(yyjson_mut_val *val, yyjson_mut_val *old, const char *const *allowed,
                    struct str *out_path);
 

@@ -12,6 +12,31 @@ struct lister {
     VEC(struct admit_shortage) found;
 };
 
+static amount needed_of(const struct spec_set *set, const char *resource)
+{
+    amount needed = 0;
+    for (size_t i = 0; i < set->n_needs; i++) {
+        if (set->needs[i].resource == resource)
+            needed += (amount)set->needs[i].amount * set->count;
+    }
+    return needed;
+}
+
+static void list_cell(struct lister *lister, const char *pod_set, const struct cell *cell,
+                      amount needed)
+{
+    amount available = quota_available(cell);
+    if (needed == 0 || needed <= available)
+        return;
+    vec_push(&lister->found,
+             ((struct admit_shortage){.pod_set = pod_set,
+                                      .flavor = cell->flavor->name,
+                                      .resource = cell->resource,
+                                      .needed = amount_int(needed),
+                                      .available = amount_int(available > 0 ? available : 0),
+                                      .capacity = amount_int(cell->potential)}));
+}
+
 static void list_flavor(struct lister *lister, const struct spec_set *set,
                         const struct group *group, size_t flavor)
 {
@@ -25,22 +50,9 @@ static void list_flavor(struct lister *lister, const struct spec_set *set,
             return;
         }
     }
-    for (size_t r = 0; r < group->n_resources; r++) {
-        for (size_t i = 0; i < set->n_needs; i++) {
-            const struct cell *cell = group->cells[flavor * group->n_resources + r];
-            amount needed = (amount)set->needs[i].amount * set->count;
-            if (set->needs[i].resource != group->resources[r] || needed <= quota_available(cell))
-                continue;
-            amount available = quota_available(cell);
-            vec_push(&lister->found, ((struct admit_shortage){
-                                         .pod_set = set->name,
-                                         .flavor = name,
-                                         .resource = group->resources[r],
-                                         .needed = amount_int(needed),
-                                         .available = amount_int(available > 0 ? available : 0),
-                                         .capacity = amount_int(cell->potential)}));
-        }
-    }
+    for (size_t r = 0; r < group->n_resources; r++)
+        list_cell(lister, set->name, group->cells[flavor * group->n_resources + r],
+                  needed_of(set, group->resources[r]));
 }
 
 static void list_set(struct lister *lister, const struct spec_set *set)
@@ -65,11 +77,56 @@ static void list_set(struct lister *lister, const struct spec_set *set)
     }
 }
 
+static bool is_unfit(const struct spec *spec, const struct flavor *flavor)
+{
+    for (size_t i = 0; i < spec->n_sets; i++) {
+        for (size_t k = 0; k < spec->sets[i].n_unfit; k++) {
+            if (spec->sets[i].unfit[k] == flavor)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool lacks_quota(const struct lister *lister)
+{
+    for (size_t i = 0; i < lister->found.len; i++) {
+        const struct admit_shortage *shortage = &lister->found.items[i];
+        if (!shortage->why || shortage->flavor[0] == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Each pod set would fit, and not all of them: what they need of a flavor together. */
+static void list_together(struct lister *lister)
+{
+    const struct spec *spec = lister->wl->spec;
+    struct str names = {0};
+    for (size_t i = 0; i < spec->n_sets; i++)
+        str_addf(&names, "%s%s", i > 0 ? " + " : "", spec->sets[i].name);
+    const char *together = arena_strdup(&lister->admit->view, str_text(&names));
+    str_done(&names);
+    for (size_t g = 0; g < lister->queue->n_groups; g++) {
+        const struct group *group = &lister->queue->groups[g];
+        for (size_t k = 0; k < group->n_flavors * group->n_resources; k++) {
+            amount needed = 0;
+            if (is_unfit(spec, group->flavors[k / group->n_resources]))
+                continue;
+            for (size_t i = 0; i < spec->n_sets; i++)
+                needed += needed_of(&spec->sets[i], group->resources[k % group->n_resources]);
+            list_cell(lister, together, group->cells[k], needed);
+        }
+    }
+}
+
 static void list_shortages(struct admit *admit, const struct wl *wl, struct admit_view *view)
 {
     struct lister lister = {.admit = admit, .queue = wl->local->queue, .wl = wl};
     for (size_t i = 0; i < wl->spec->n_sets; i++)
         list_set(&lister, &wl->spec->sets[i]);
+    if (wl->spec->n_sets > 1 && !lacks_quota(&lister))
+        list_together(&lister);
     struct admit_shortage *out = arena_alloc(&admit->view, (lister.found.len + 1) * sizeof(*out));
     for (size_t i = 0; i < lister.found.len; i++)
         out[i] = lister.found.items[i];

@@ -267,6 +267,27 @@ static void test_a_resource_that_the_queue_does_not_have(void **state)
     kit_close(&kit);
 }
 
+/* Each would fit alone. */
+static void test_pod_sets_that_do_not_fit_together(void **state)
+{
+    struct kit kit;
+    (void)state;
+    kit_open(&kit);
+    kit_queue(&kit, "q", NULL, "one:cpu=6", NULL);
+    kit_job(&kit, "a", "q", 0, "1*cpu=1;6*cpu=1");
+    KIT_EXPECT(&kit, "");
+    struct admit_view view;
+    admit_explain(kit.admit, "ns/a", kit.now, &view);
+    assert_int_equal(view.n_shortages, 1);
+    assert_int_equal(view.shortages[0].needed, 7000);
+    assert_int_equal(view.shortages[0].capacity, 6000);
+    assert_non_null(
+        strstr(view.message, "insufficient quota for cpu in flavor one (needs 7, at most 6)"));
+    assert_string_equal(view.hint,
+                        "it can never fit: raise the quota of ClusterQueue q or ask for less");
+    kit_close(&kit);
+}
+
 static void test_why_a_local_queue_admits_nothing(void **state)
 {
     struct kit kit;
@@ -372,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_an_admission_is_written_over),
         cmocka_unit_test(test_a_cohort_lends_no_more),
         cmocka_unit_test(test_a_resource_that_the_queue_does_not_have),
+        cmocka_unit_test(test_pod_sets_that_do_not_fit_together),
         cmocka_unit_test(test_why_a_local_queue_admits_nothing),
         cmocka_unit_test(test_quotas_that_cannot_be),
         cmocka_unit_test(test_workloads_that_cannot_be),
