@@ -69,8 +69,23 @@ static const char *blocker_name(const struct rpod *pod, const struct start_view 
     return view->blocker < pod->n ? json_str_at(pod->containers[view->blocker].spec, "name") : "?";
 }
 
-static void waiting_message(const struct rpod *pod, const struct start_view *view, char *out,
+/* Why it has to be started again; `message` is of a start that failed. */
+static void backoff_message(const struct start_view *view, const char *message, char *out,
                             size_t size)
+{
+    static const char AGAIN[] = "starts again after a pause";
+    if (view->ended_why == WHY_NOT_RUN && message != NULL)
+        (void)snprintf(out, size, "could not be started: %s; %s", message, AGAIN);
+    else if (view->ended_why == WHY_OOM)
+        (void)snprintf(out, size, "was killed for memory; %s", AGAIN);
+    else if (view->ended_why == WHY_TIMEOUT)
+        (void)snprintf(out, size, "was not ready in time; %s", AGAIN);
+    else
+        (void)snprintf(out, size, "ended with exit code %d; %s", view->exit_code, AGAIN);
+}
+
+static void waiting_message(const struct rpod *pod, const struct start_view *view,
+                            const char *message, char *out, size_t size)
 {
     char gate[64];
     gate_verdict_text(&view->gate, gate, sizeof(gate));
@@ -85,8 +100,7 @@ static void waiting_message(const struct rpod *pod, const struct start_view *vie
     else if (view->why == WHY_GATE)
         (void)snprintf(out, size, "waits for the throttle: %s", gate);
     else if (view->why == WHY_BACKOFF)
-        (void)snprintf(out, size, "ended with exit code %d; starts again after a pause",
-                       view->exit_code);
+        backoff_message(view, message, out, size);
     else if (view->why == WHY_RESTARTING_ALL)
         (void)snprintf(out, size, "all containers of the pod are started again");
 }
@@ -204,7 +218,7 @@ static void put_states(struct maker *m, yyjson_mut_val *status, const struct sta
     } else if (waits) {
         yyjson_mut_val *waiting = yyjson_mut_obj(m->doc);
         char why[320];
-        waiting_message(m->pod, view, why, sizeof(why));
+        waiting_message(m->pod, view, message, why, sizeof(why));
         put_text(m, waiting, "reason", waiting_reason(view));
         put_text(m, waiting, "message", why[0] != '\0' ? why : message);
         json_mut_put(m->doc, state, "waiting", waiting);
@@ -261,7 +275,7 @@ static yyjson_mut_val *lifecycle(struct maker *m, const struct start_view *view,
                               : time_of(m, view->since, true));
     json_mut_put(m->doc, life, "generation", yyjson_mut_uint(m->doc, view->generation));
     if (!container_has_process(view->state) && !container_is_over(view->state)) {
-        waiting_message(m->pod, view, why, sizeof(why));
+        waiting_message(m->pod, view, NULL, why, sizeof(why));
         put_text(m, life, "reason", waiting_reason(view));
         put_text(m, life, "message", why);
     } else {

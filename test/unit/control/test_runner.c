@@ -236,6 +236,19 @@ static void test_not_run(void **state)
         strstr(container_says(&s, "p", "c", "state.terminated.message"), "temporarily"));
 }
 
+/* Who waits for its next try says what the last one met. */
+static void test_not_run_yet(void **state)
+{
+    (void)state;
+    sim_runtime_set_faults(s.runtime, &(struct sim_runtime_faults){.not_run = 10000});
+    nodestage_pod(&s, "p", "", ONE);
+    run_s(&s, 5);
+    assert_string_equal(container_says(&s, "p", "c", "state.waiting.reason"), "CrashLoopBackOff");
+    const char *says = container_says(&s, "p", "c", "state.waiting.message");
+    assert_true(str_starts(says, "could not be started: "));
+    assert_non_null(strstr(says, "; starts again after a pause"));
+}
+
 /* ---- several containers ---- */
 
 #define GANG                                                                                       \
@@ -648,6 +661,7 @@ int main(void)
         TEST(test_fails),
         TEST(test_crash_loop),
         TEST(test_not_run),
+        TEST(test_not_run_yet),
         TEST(test_init_and_sidecar),
         TEST(test_init_fails),
         TEST(test_86_a_restart_of_all_is_told_of_each),
