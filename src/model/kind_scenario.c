@@ -5,6 +5,8 @@
 #include "model/configuration.h"
 #include "model/kind.h"
 #include "model/rules.h"
+#include <errno.h>
+#include <stdlib.h>
 
 #define MUSTER_V1ALPHA1(name) "dev.muster.v1alpha1." name
 #define NODES_MAX 10000
@@ -268,20 +270,20 @@ static const struct field SPEC_FIELDS[] = {
     {0}};
 // clang-format on
 
-/* Is `name` one of the names that a row with a count stands for? */
+/* Is `name` one of the names that a row with a count stands for: its own, "-", and a number? */
 static bool is_numbered(yyjson_mut_val *row, const char *name)
 {
     const char *begin = text_at(row, "name");
     size_t len = begin != NULL ? strlen(begin) : 0;
-    if (len == 0 || !rules_has(row, "count") || strncmp(name, begin, len) != 0)
+    if (len == 0 || !rules_has(row, "count") || strncmp(name, begin, len) != 0 || name[len] != '-')
         return false;
-    for (int64_t i = 0; i < json_mut_int_at(row, "count", 0); i++) {
-        char number[24];
-        (void)snprintf(number, sizeof(number), "-%lld", (long long)i);
-        if (str_eq(name + len, number))
-            return true;
-    }
-    return false;
+    const char *number = name + len + 1;
+    char *end;
+    if (*number < '0' || *number > '9' || (*number == '0' && number[1] != '\0'))
+        return false;
+    errno = 0;
+    long long n = strtoll(number, &end, 10);
+    return errno == 0 && *end == '\0' && n < json_mut_int_at(row, "count", 0);
 }
 
 /* Equal names are the table's to report; a name may also be one of those that are counted. */
