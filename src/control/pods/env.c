@@ -133,6 +133,7 @@ static void add_identity(struct launching *l)
         host = l->pod->meta.name;
     env_put(&l->env, (struct env_var){"HOSTNAME", copy(l, host), false});
     env_declare(l, "MUSTER_POD", copy(l, l->pod->meta.name));
+    env_declare(l, "MUSTER_POD_UID", copy(l, l->pod->meta.uid));
     env_declare(l, "MUSTER_NAMESPACE", copy(l, obj_namespace(l->pod)));
     env_declare(l, "MUSTER_CONTAINER", copy(l, json_str_at(l->container, "name")));
 }
@@ -150,7 +151,6 @@ static void add_companion(struct launching *l)
     env_declare(l, "MUSTER_SOCKET", copy(l, agents->socket));
     env_declare(l, "MUSTER_TOKEN", copy(l, str_text(&token)));
     env_declare(l, "MUSTER_JOBSET", copy(l, jobset));
-    env_declare(l, "MUSTER_POD_UID", copy(l, l->pod->meta.uid));
     env_declare(l, "MUSTER_BARRIER_ADDRESS", companion_address(l->arena, l->pod));
 }
 

@@ -166,6 +166,7 @@ static void test_environment(void **state)
         {"", "", "HOME", "/root"},
         {"", "", "HOSTNAME", "web"},
         {"", "", "MUSTER_POD", "web"},
+        {"", "", "MUSTER_POD_UID", "u1"},
         {"", "", "MUSTER_NAMESPACE", "prod"},
         {"", "", "MUSTER_CONTAINER", "main"},
         {"{'name':'PATH','value':'/opt'}", "", "PATH", "/opt"},
