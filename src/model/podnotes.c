@@ -98,43 +98,27 @@ static const struct {
     {NOTE_SIM_EXIT, "must be an exit code from 0 to 255 and a duration: 3@90s", is_sim_exit},
 };
 
-/* One "VALUE" or "CONTAINER=VALUE" of the list. */
-static void check_sim_part(struct check *c, const struct rules_names *names, yyjson_mut_val *note,
-                           size_t row, struct sv part)
+/* "VALUE" or "CONTAINER=VALUE,CONTAINER=VALUE". A container need not be there: one text may be
+ * meant for pods of several kinds. */
+static void check_sim(struct check *c, yyjson_mut_val *note, size_t row)
 {
-    if (memchr(part.ptr, '=', part.len) != NULL) {
-        struct sv name = sv_trim(sv_cut(&part, '='));
-        scoped_free char *container = mem_strndup(name.ptr, name.len);
-        if (!rules_knows(names, container)) {
-            scoped_free char *why = mem_printf("container %s: not found", container);
-            check_invalid(c, NULL, note, why);
-            check_hint_nearest(c, container, names->list.items, names->list.len);
-        }
-        part = sv_trim(part);
-    }
-    if (!SIM_NOTES[row].is_right(part))
-        check_invalid(c, NULL, note, SIM_NOTES[row].words);
-}
-
-static void check_sim(struct check *c, yyjson_mut_val *spec, yyjson_mut_val *note, size_t row)
-{
-    scoped_names names = {0};
     struct sv rest = sv_of(yyjson_mut_get_str(note));
-    rules_names_of(&names, yyjson_mut_obj_get(spec, "initContainers"), "name");
-    rules_names_of(&names, yyjson_mut_obj_get(spec, "containers"), "name");
     do {
-        check_sim_part(c, &names, note, row, sv_trim(sv_cut(&rest, ',')));
+        struct sv part = sv_trim(sv_cut(&rest, ','));
+        if (memchr(part.ptr, '=', part.len) != NULL)
+            (void)sv_cut(&part, '=');
+        if (!SIM_NOTES[row].is_right(sv_trim(part)))
+            check_invalid(c, NULL, note, SIM_NOTES[row].words);
     } while (rest.len > 0);
 }
 
-static void check_sim_note(struct check *c, yyjson_mut_val *spec, const char *name,
-                           yyjson_mut_val *note)
+static void check_sim_note(struct check *c, const char *name, yyjson_mut_val *note)
 {
     const char *names[ARRAY_LEN(SIM_NOTES)];
     for (size_t i = 0; i < ARRAY_LEN(SIM_NOTES); i++) {
         names[i] = SIM_NOTES[i].name;
         if (str_eq(name, names[i])) {
-            check_sim(c, spec, note, i);
+            check_sim(c, note, i);
             return;
         }
     }
@@ -177,7 +161,7 @@ void podnotes_check(struct check *c, yyjson_mut_val *object, yyjson_mut_val *old
             continue;
         size_t item = check_enter_member(c, name, note);
         if (is_sim)
-            check_sim_note(c, spec, name, note);
+            check_sim_note(c, name, note);
         else
             NOTES[k].check(c, spec, note);
         check_leave(c, item);
