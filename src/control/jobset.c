@@ -128,7 +128,7 @@ static void tell(struct set_look *look)
         yyjson_val *condition = news & 1U << i ? news_in(look->set, i) : NULL;
         if (condition == NULL)
             continue;
-        scoped_free char *action = look_action_event(look, json_str_at(condition, "reason"));
+        const char *action = look_action_event(look, json_str_at(condition, "reason"));
         control_event_of(look->control, look->set, NEWS[i].event,
                          action != NULL ? action : NEWS[i].reason, condition);
     }

@@ -143,7 +143,7 @@ bool look_apply_failures(struct set_look *look);
 bool look_apply_success(struct set_look *look);
 /* Upstream's reason of the event about a restart, by the reason of the condition; NULL: no Job
  * failed. */
-char *look_action_event(const struct set_look *look, const char *reason);
+const char *look_action_event(const struct set_look *look, const char *reason);
 bool look_may_start(const struct set_look *look, size_t role);
 void look_start_order(struct set_look *look);
 bool look_all_ready(const struct set_look *look);

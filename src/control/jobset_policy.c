@@ -49,13 +49,19 @@ enum action {
     ACT_RESTART_JOB,
     ACT_RESTART_JOB_FREE,
 };
-static const char *const ACTIONS[] = {
-    [ACT_FAIL] = "FailJobSet",
-    [ACT_RESTART] = "RestartJobSet",
-    [ACT_RESTART_FREE] = "RestartJobSetAndIgnoreMaxRestarts",
-    [ACT_RESTART_JOB] = "RestartJob",
-    [ACT_RESTART_JOB_FREE] = "RestartJobAndIgnoreMaxRestarts",
+// clang-format off
+static const struct {
+    const char *name, *event;
+} ACTIONS[] = {
+    [ACT_FAIL] = {"FailJobSet", "FailJobSetFailurePolicyAction"},
+    [ACT_RESTART] = {"RestartJobSet", "RestartJobSetFailurePolicyAction"},
+    [ACT_RESTART_FREE] = {"RestartJobSetAndIgnoreMaxRestarts",
+                          "RestartJobSetAndIgnoreMaxRestartsFailurePolicyAction"},
+    [ACT_RESTART_JOB] = {"RestartJob", "RestartJobFailurePolicyAction"},
+    [ACT_RESTART_JOB_FREE] = {"RestartJobAndIgnoreMaxRestarts",
+                              "RestartJobAndIgnoreMaxRestartsFailurePolicyAction"},
 };
+// clang-format on
 
 struct failure { /* what is to be done, for which Job, by which rule */
     enum action action;
@@ -112,7 +118,7 @@ static struct failure judge(const struct set_look *look)
             continue;
         struct failure failure = {ACT_RESTART, json_str_at(rule, "name"), job};
         for (size_t k = 0; k < ARRAY_LEN(ACTIONS); k++) {
-            if (str_eq(json_str_at(rule, "action"), ACTIONS[k]))
+            if (str_eq(json_str_at(rule, "action"), ACTIONS[k].name))
                 failure.action = (enum action)k;
         }
         return failure;
@@ -133,21 +139,27 @@ static void tell_restart(struct set_look *look, const struct failure *failure)
     bool is_whole = failure->action == ACT_RESTART || failure->action == ACT_RESTART_FREE;
     scoped_free char *message =
         mem_printf("applying %s failure policy action (first failed job: %s): %s, %s",
-                   ACTIONS[failure->action], failure->job->name, count,
+                   ACTIONS[failure->action].name, failure->job->name, count,
                    is_whole ? "all Jobs are made anew" : "it alone is made anew");
     draft_condition(look, &(struct set_condition){"RestartingJobSet", "True", reason, message});
     draft_clear(look, "StartupPolicyCompleted", "InOrderStartupPolicyInProgress",
                 "in order startup policy is in progress");
 }
 
-char *look_action_event(const struct set_look *look, const char *reason)
+const char *look_action_event(const struct set_look *look, const char *reason)
 {
     static const char OF_RULE[] = "FailurePolicy_";
+    if (str_eq(reason, "DefaultFailurePolicy"))
+        return ACTIONS[ACT_RESTART].event;
+    if (reason == NULL || !str_starts(reason, OF_RULE))
+        return NULL;
     yyjson_val *rules = json_at(look->spec, "failurePolicy.rules");
-    const char *action = str_eq(reason, "DefaultFailurePolicy") ? ACTIONS[ACT_RESTART] : NULL;
-    if (reason != NULL && str_starts(reason, OF_RULE))
-        action = json_str_at(json_find(rules, "name", reason + strlen(OF_RULE)), "action");
-    return action != NULL ? mem_printf("%sFailurePolicyAction", action) : NULL;
+    const char *action = json_str_at(json_find(rules, "name", reason + strlen(OF_RULE)), "action");
+    for (size_t i = 0; i < ARRAY_LEN(ACTIONS); i++) {
+        if (str_eq(action, ACTIONS[i].name))
+            return ACTIONS[i].event;
+    }
+    return NULL;
 }
 
 static void end_by(struct set_look *look, const char *reason, const char *text,
@@ -162,7 +174,7 @@ static void apply(struct set_look *look, const struct failure *failure)
     int64_t counted = json_int_at(look->status, "restartsCountTowardsMax", 0);
     bool is_charged = failure->action == ACT_RESTART || failure->action == ACT_RESTART_JOB;
     if (failure->action == ACT_FAIL) {
-        end_by(look, "FailJobSetFailurePolicyAction", "applying FailJobSet failure policy action",
+        end_by(look, ACTIONS[ACT_FAIL].event, "applying FailJobSet failure policy action",
                failure->job);
         return;
     }
