@@ -100,6 +100,8 @@ void usage_answer(struct call *call);      /* metrics.k8s.io, if somebody measur
  * changes are asked for again by change_admit(). */
 bool auth_identify(const struct api *api, const struct http_exchange *x, struct identity *who);
 bool auth_allows(const struct call *call, struct status *status);
+/* An address that is no resource; `path` begins with a slash. */
+bool auth_allows_path(const struct identity *who, const char *path);
 /* The same of a request that is only talked about; its kind may be NULL: any. Sets its verb. */
 bool auth_would_allow(struct call *asked, const char *verb);
 write_admit_fn auth_admit; /* arg: struct identity * */

@@ -118,10 +118,24 @@ static void add_jobsets(struct str *out, const struct store *store)
                  json_int_at(set->root, "status.syncedEpoch", 0));
 }
 
+static bool refuse_metrics(struct call *call)
+{
+    struct status status = {0};
+    if (auth_allows_path(&call->who, "/metrics"))
+        return false;
+    status_set(&status, 403, "Forbidden",
+               "forbidden: User \"%s\" cannot get path \"/metrics\": a token of the role view can",
+               call->who.name);
+    call_refuse(call, &status);
+    return true;
+}
+
 static void answer_metrics(struct call *call)
 {
     struct api *api = call->api;
     struct str out = {0};
+    if (refuse_metrics(call))
+        return;
     add_requests(&out, &api->metrics);
     add_metric(&out, "muster_http_request_milliseconds_total", "counter",
                "Time spent answering, summed up.", api->metrics.took_ms_sum);

@@ -17,7 +17,8 @@ static const char *text_at(yyjson_mut_val *root, const char *path)
 
 static bool may_address(const struct call *call, yyjson_mut_val *wish)
 {
-    return call->who.role == ROLE_ADMIN || strcmp(text_at(wish, "verb"), "get") == 0;
+    return call->who.role == ROLE_ADMIN || (strcmp(text_at(wish, "verb"), "get") == 0 &&
+                                            auth_allows_path(&call->who, text_at(wish, "path")));
 }
 
 /* Rights do not depend on the version. NULL: not served, or "*". */
@@ -76,9 +77,10 @@ static void answer_rules(struct call *call, yyjson_mut_doc *doc, yyjson_mut_val 
     yyjson_mut_val *status = yyjson_mut_obj(doc);
     yyjson_mut_val *resources = yyjson_mut_obj_add_arr(doc, status, "resourceRules");
     yyjson_mut_val *addresses = yyjson_mut_obj_add_arr(doc, status, "nonResourceRules");
-    if (is_whole)
+    if (is_whole) {
         add_rule(doc, resources, is_admin ? ALL : READ, true);
-    add_rule(doc, addresses, is_admin ? ALL : (const char *const[]){"get", NULL}, false);
+        add_rule(doc, addresses, is_admin ? ALL : (const char *const[]){"get", NULL}, false);
+    }
     yyjson_mut_obj_add_bool(doc, status, "incomplete", !is_whole);
     if (!is_whole)
         yyjson_mut_obj_add_str(doc, status, "evaluationError",

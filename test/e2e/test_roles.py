@@ -195,6 +195,10 @@ def everybody_may_ask_what_he_may_do(world):
             equal("".join("y" if answer(api, *one) else "n" for one in asked), wanted, role)
             who = api.ok("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})["status"]["userInfo"]
             equal(who["groups"], [f"muster:{role}", "system:authenticated"], "groups")
+            may_measure = role in ("admin", "view")
+            wish = {"nonResourceAttributes": {"verb": "get", "path": "/metrics"}}
+            equal(api.ok("POST", review, {"spec": wish})["status"]["allowed"], may_measure, "may read figures")
+            equal(api.call("GET", "/metrics").status, 200 if may_measure else 403, "reads figures")
             rules = api.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": ns}})
             equal(rules["status"]["incomplete"], role in ("node", "agent"), "rules")
     for bad in ({}, {"spec": {}}, {"spec": 5}, {"spec": {"resourceAttributes": {"verb": 5}}}):
