@@ -93,6 +93,34 @@ static int free_port(void)
     return ntohs(address.sin_port);
 }
 
+static const char *const OWN_ENV[] = {"RANK",        "LOCAL_RANK",   "WORLD_SIZE", "MASTER_ADDR",
+                                      "MASTER_PORT", "MUSTER_EPOCH", NULL};
+
+static bool is_own(const char *name, size_t len)
+{
+    for (const char *const *own = OWN_ENV; *own != NULL; own++) {
+        if (strlen(*own) == len && memcmp(*own, name, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_env(struct cli *cli)
+{
+    for (size_t i = 0; i < opt_count(&cli->opts, "env"); i++) {
+        const char *one = opt_nth(&cli->opts, "env", i);
+        size_t len = strcspn(one, "=");
+        if (len == 0)
+            return cli_usage(cli, "--env must be NAME=VALUE or NAME, not '%s'", one);
+        if (is_own(one, len))
+            return cli_usage(cli, "--env %.*s: each member of a group gets one of its own",
+                             (int)len, one);
+        if (one[len] == '\0' && getenv(one) == NULL)
+            return cli_usage(cli, "--env %s: it is not set here; write --env %s=VALUE", one, one);
+    }
+    return CLI_OK;
+}
+
 static int read_gang(struct gang *gang, int argc, char **argv)
 {
     struct cli *cli = gang->cli;
@@ -110,6 +138,8 @@ static int read_gang(struct gang *gang, int argc, char **argv)
         code = check_amount(cli, "cpu");
     if (code == CLI_OK)
         code = check_amount(cli, "memory");
+    if (code == CLI_OK)
+        code = check_env(cli);
     if (code == CLI_OK && gang->members == 0)
         code = cli_usage(cli, "-n must be at least 1");
     if (code != CLI_OK)
@@ -148,10 +178,17 @@ static void add_env(struct gang *gang, yyjson_mut_val *env, const char *name, co
     yyjson_mut_val *item = yyjson_mut_obj(gang->doc);
     json_mut_put(gang->doc, item, "name", text(gang, name));
     if (value != NULL)
-        json_mut_put(gang->doc, item, "value", text(gang, value));
+        json_mut_put(gang->doc, item, "value", word(gang, value));
     else
         json_mut_set(gang->doc, item, "valueFrom.fieldRef.fieldPath", text(gang, INDEX_NOTE));
     (void)yyjson_mut_arr_append(env, item);
+}
+
+static void add_given(struct gang *gang, yyjson_mut_val *env, const char *given)
+{
+    size_t len = strcspn(given, "=");
+    scoped_free char *name = mem_printf("%.*s", (int)len, given);
+    add_env(gang, env, name, given[len] == '=' ? given + len + 1 : getenv(name));
 }
 
 static yyjson_mut_val *environment(struct gang *gang)
@@ -165,6 +202,8 @@ static yyjson_mut_val *environment(struct gang *gang)
     add_env(gang, env, "WORLD_SIZE", members);
     add_env(gang, env, "MASTER_ADDR", "127.0.0.1");
     add_env(gang, env, "MASTER_PORT", port);
+    for (size_t i = 0; i < opt_count(&gang->cli->opts, "env"); i++)
+        add_given(gang, env, opt_nth(&gang->cli->opts, "env", i));
     return env;
 }
 

@@ -37,6 +37,9 @@ const struct opt OPTS_RUN[] = {
     {"cpu", 0, "AMOUNT", "What each member of the group asks for."},
     {"memory", 0, "AMOUNT", "What each member of the group asks for, and may not exceed."},
     {"queue", 0, "NAME", "The LocalQueue that admits the group."},
+    {"env", 'e', "NAME[=VALUE]",
+     "A variable for each member of the group; without a value, the one that it has here.",
+     .flags = OPT_REPEAT},
     {"name", 0, "NAME", "The group's name; made from the command unless given."},
     {"dry-run", 0, NULL, "Print the JobSet that the command would be, and run nothing."},
     {0},
@@ -464,6 +467,20 @@ static void run_done(struct run *run)
     items_done(&run->made);
 }
 
+/* What a file says for itself. */
+static int refuse_gang_options(struct cli *cli)
+{
+    static const char *const ONLY[] = {"max-restarts", "cpu", "memory", "queue", "env", "name"};
+    for (size_t i = 0; i < ARRAY_LEN(ONLY); i++) {
+        if (opt_is_given(&cli->opts, ONLY[i]))
+            return cli_usage(cli,
+                             "--%s is for a command: muster run -n 8 --%s … -- COMMAND; a file "
+                             "says it in its manifests",
+                             ONLY[i], ONLY[i]);
+    }
+    return CLI_OK;
+}
+
 static int read_manifests(struct cli *cli, int argc, char **argv, struct manifests *manifests)
 {
     bool is_yaml = str_eq(opt_get(&cli->opts, "output"), "yaml");
@@ -478,6 +495,8 @@ static int read_manifests(struct cli *cli, int argc, char **argv, struct manifes
     if (argc == 0)
         return cli_usage(cli,
                          "what shall run? Write: muster run FILE, or muster run -n 8 -- COMMAND");
+    if (refuse_gang_options(cli) != CLI_OK)
+        return CLI_USAGE;
     return manifests_read(cli, (const char *const *)argv, (size_t)argc, manifests);
 }
 

@@ -30,7 +30,8 @@ const struct verb VERBS[] = {
      "^C, at once. What was there before is not touched by any of that.\n"
      "With -n a command runs as a group of N processes that start together; when one dies, all "
      "restart in place, at most --max-restarts times. Each has RANK, WORLD_SIZE, LOCAL_RANK, "
-     "MASTER_ADDR, MASTER_PORT, MUSTER_EPOCH and JOB_COMPLETION_INDEX in its environment.\n"
+     "MASTER_ADDR, MASTER_PORT, MUSTER_EPOCH and JOB_COMPLETION_INDEX in its environment, and what "
+     "--env gives.\n"
      "Exits with 0 when everything succeeded, 1 when something failed (the last lines of its logs "
      "are shown), 124 when --timeout passed, 130 when interrupted.",
      "An application of many processes\tmuster run examples/oltp.yaml\n"
@@ -38,6 +39,7 @@ const struct verb VERBS[] = {
      "Hand it to the server and go on when it is ready\tmuster run --until ready app.yaml\n"
      "Only the verdict\tmuster run --logs=false -o json job.yaml\n"
      "Eight workers that need each other\tmuster run -n 8 -- python3 train.py --epochs 10\n"
+     "With a variable for each\tmuster run -n 8 -e OMP_NUM_THREADS=1 -- python3 train.py\n"
      "The same as a manifest\tmuster run -n 8 --dry-run -- python3 train.py > train.yaml\n",
      0, -1, OPTS_RUN, VERB_SERVER, WORDS_FILES, verb_run},
     {"get", "KIND [NAME...] | KIND/NAME...", "show objects",

@@ -40,9 +40,9 @@ class World:
                 if name in ("PATH", "LANG") or name.endswith("SAN_OPTIONS")}
         return {**kept, "HOME": str(self.folder), "MUSTER_DATA": str(self.node.server.data)}
 
-    def muster(self, *words, code=0):
+    def muster(self, *words, code=0, env=None):
         """To its end; standard output and standard error."""
-        done = subprocess.run([muster_path(), *map(str, words)], env=self.env(), cwd=self.folder,
+        done = subprocess.run([muster_path(), *map(str, words)], env={**self.env(), **(env or {})}, cwd=self.folder,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
         if done.returncode != code:
             fail(f"{words}: {done.returncode}, wanted {code}\n{done.stdout}{done.stderr}")
@@ -240,6 +240,17 @@ def the_words_of_a_command_arrive_as_they_were_typed(w):
 
 
 @cases
+def variables_of_a_group_arrive_as_they_were_typed(w):
+    odd = {"ODD": "$(RANK) $$ two words = more", "EMPTY": ""}
+    given = [word for name, value in odd.items() for word in ("-e", f"{name}={value}")]
+    show = "import json,os,sys; print(json.dumps([os.environ.get(name) for name in sys.argv[1:]]))"
+    out, _ = w.muster("run", "-n", "2", "--private", *given, "--env", "LANG", "--", sys.executable, "-c", show,
+                      *odd, "LANG", env={"LANG": "C.UTF-8"})
+    said = [line.partition(" | ")[2] for line in out.splitlines() if " | " in line]
+    equal([json.loads(line) for line in said], [[*odd.values(), "C.UTF-8"]] * 2, "variables")
+
+
+@cases
 def a_group_is_a_manifest_too(w):
     out, _ = w.muster("run", "-n", "5", "--dry-run", "-o", "yaml", "--name", "five", "--cpu", "500m",
                       "--memory", "64Mi", "--queue", "q", "--max-restarts", "7", "--", "echo",
@@ -257,7 +268,11 @@ def a_group_is_a_manifest_too(w):
                         (("run", "--", "x"), "how many"),
                         (("run", "-n", "2", "--cpu", "much", "--", "x"), "--cpu"),
                         (("run", "-n", "2", "--private", "--queue", "q", "--", "x"), "no server that has queue 'q'"),
-                        (("run", "--dry-run", path), "muster validate")):
+                        (("run", "--dry-run", path), "muster validate"),
+                        (("run", "--cpu", "1", path), "--cpu is for a command"),
+                        (("run", "-n", "2", "-e", "=x", "--", "x"), "NAME=VALUE"),
+                        (("run", "-n", "2", "-e", "RANK=1", "--", "x"), "one of its own"),
+                        (("run", "-n", "2", "-e", "MUSTER_TEST_UNSET", "--", "x"), "not set here")):
         contains(w.muster(*words, code=2)[1], said)
 
 
