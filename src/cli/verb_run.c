@@ -4,6 +4,7 @@
 #include "cli/nodesfile.h"
 #include "cli/run.h"
 #include "cli/run_gang.h"
+#include "cli/target.h"
 #include "cli/workdir.h"
 #include <errno.h>
 #include <signal.h>
@@ -286,6 +287,28 @@ static int get_server(struct run *run)
     return cli_error(cli, CLI_USAGE, &err);
 }
 
+/* A name that was mistyped would be waited in for ever. */
+static int refuse_unknown_queue(struct run *run)
+{
+    struct cli *cli = run->cli;
+    const char *queue = opt_get(&cli->opts, "queue"), *ns = cli_namespace(cli);
+    struct client_response res = {0};
+    scoped_str url = {0};
+    if (queue == NULL)
+        return CLI_OK;
+    target_object(&KIND_LOCALQUEUE, ns, queue, &url);
+    int r = cli_call(cli, &(struct request){.target = str_text(&url)}, &res);
+    bool is_unknown = r == CLI_OK && res.status == 404;
+    client_response_done(&res);
+    if (!is_unknown)
+        return r;
+    struct err err = {0};
+    (void)err_set(&err, -ENOENT, "--queue would wait for ever: there is no LocalQueue '%s' in "
+                                 "namespace '%s'", queue, ns);
+    (void)err_hint(&err, "see those that are there with: muster get localqueues -A");
+    return cli_error(cli, CLI_FAILED, &err);
+}
+
 /* ---- applying ---- */
 
 static bool is_local(const char *label)
@@ -412,6 +435,8 @@ static int give_up(struct run *run, int exit_code)
 static int run_files(struct run *run, const struct manifests *manifests)
 {
     int exit_code = get_server(run);
+    if (exit_code == CLI_OK)
+        exit_code = refuse_unknown_queue(run);
     if (exit_code == CLI_OK && (!run->is_private || str_eq(manifests->configured, "-")))
         manifests_pass_over(run->cli, manifests);
     if (exit_code == CLI_OK && !is_given_up(run))

@@ -21,6 +21,23 @@ PODS = "/api/v1/namespaces/default/pods"
 EXAMPLE = SOURCE / "examples" / "training.yaml"
 TRAIN = SOURCE / "examples" / "training" / "train.py"
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+QUEUE = """
+{apiVersion: kueue.x-k8s.io/v1beta1, kind: ResourceFlavor, metadata: {name: any}}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: all}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [pods]
+    flavors: [{name: any, resources: [{name: pods, nominalQuota: 2}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: jobs, namespace: default}
+spec: {clusterQueue: all}
+"""
 KILLS, KILLS_A_RUN = 100, 25
 
 
@@ -274,6 +291,20 @@ def a_group_is_a_manifest_too(w):
                         (("run", "-n", "2", "-e", "RANK=1", "--", "x"), "one of its own"),
                         (("run", "-n", "2", "-e", "MUSTER_TEST_UNSET", "--", "x"), "not set here")):
         contains(w.muster(*words, code=2)[1], said)
+
+
+@cases
+def a_group_goes_through_the_queue_it_names(w):
+    path = w.path("queue.yaml")
+    path.write_text(QUEUE)
+    w.muster("apply", "-f", path)
+    out, _ = w.muster("run", "-n", "2", "--name", "queued", "--queue", "jobs", "--", "true")
+    matches(out, r"^jobset/queued: succeeded")
+    equal(w.set("queued")["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "jobs")
+    _, err = w.muster("run", "-n", "2", "--queue", "jbos", "--", "true", code=1)
+    contains(err, "there is no LocalQueue 'jbos' in namespace 'default'", "muster get localqueues")
+    equal(len(w.api.get(SETS)["items"]), 1, "sets")
+    w.remove("queued")
 
 
 @cases
