@@ -303,8 +303,10 @@ static int refuse_unknown_queue(struct run *run)
     if (!is_unknown)
         return r;
     struct err err = {0};
-    (void)err_set(&err, -ENOENT, "--queue would wait for ever: there is no LocalQueue '%s' in "
-                                 "namespace '%s'", queue, ns);
+    (void)err_set(&err, -ENOENT,
+                  "--queue would wait for ever: there is no LocalQueue '%s' in "
+                  "namespace '%s'",
+                  queue, ns);
     (void)err_hint(&err, "see those that are there with: muster get localqueues -A");
     return cli_error(cli, CLI_FAILED, &err);
 }
