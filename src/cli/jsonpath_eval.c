@@ -206,13 +206,29 @@ static bool compare(enum compare op, const struct scalar *a, const struct scalar
     return true;
 }
 
+/* 1: it does. That there is no such place is an answer here, and no mistake. */
+static int exists(struct eval *e, const struct operand *operand, yyjson_val *val)
+{
+    struct scalar value;
+    struct err err = {0};
+    struct err *told = e->err;
+    e->err = &err;
+    int r = eval_operand(e, operand, val, &value);
+    e->err = told;
+    if (r == -ERANGE)
+        return 0;
+    if (r < 0 && told != NULL)
+        *told = err;
+    return r;
+}
+
 /* 1: the value passes. */
 static int passes(struct eval *e, const struct filter *filter, yyjson_val *val)
 {
     struct scalar left = {.type = OPERAND_PATH}, right = {.type = OPERAND_PATH};
-    int r = eval_operand(e, &filter->left, val, &left);
     if (filter->op == COMPARE_EXISTS)
-        return r == -ERANGE ? 0 : r;
+        return exists(e, &filter->left, val);
+    int r = eval_operand(e, &filter->left, val, &left);
     if (r <= 0)
         return r;
     r = eval_operand(e, &filter->right, val, &right);

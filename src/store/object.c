@@ -51,7 +51,7 @@ struct obj *obj_load(const struct kind *kind, struct sv json, uint64_t revision)
 {
     scoped_json_mut *doc = NULL;
     struct pack pack;
-    if (json_parse_mut(json, &doc, NULL) < 0)
+    if (json_parse_mut(json, &doc, NULL) < 0 || !yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc)))
         return NULL;
     pack_make(yyjson_mut_doc_get_root(doc), NULL, NULL, &pack);
     keep_text(&pack, json);

@@ -98,6 +98,7 @@ static void test_good(void **state)
             fail_msg("%s: %s", GOOD[i].template, err.text);
         scoped_str out = {0};
         assert_true(jsonpath_print(path, yyjson_doc_get_root(doc), &out, &err) >= 0);
+        assert_int_equal(err.code, 0);
         if (!str_eq(str_text(&out), GOOD[i].want ? GOOD[i].want : DOC))
             fail_msg("%s: got '%s', want '%s'", GOOD[i].template, str_text(&out), GOOD[i].want);
         jsonpath_free(path);

@@ -308,6 +308,24 @@ static void test_reopen(void **state)
     bench_close(&bench);
 }
 
+static void test_what_is_no_object(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "{",
+                                        "\"\"",
+                                        "null",
+                                        "7",
+                                        "[]",
+                                        "[{}]",
+                                        "{}",
+                                        "{\"metadata\":[]}",
+                                        "{\"metadata\":{\"name\":\"a\"}}",
+                                        "{\"metadata\":{\"uid\":\"1\"}}"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        assert_null(obj_load(&KIND_CONFIGMAP, sv_of(texts[i]), 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_write_from_a_callback),
         cmocka_unit_test(test_delete_and_create_in_one_batch),
         cmocka_unit_test(test_reopen),
+        cmocka_unit_test(test_what_is_no_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
