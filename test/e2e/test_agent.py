@@ -470,7 +470,7 @@ def it_is_small(world):
     (group.folder / "ca").write_text(world.server.ca())
     tls = {"MUSTER_SOCKET": "", "MUSTER_SERVER": world.server.url,
            "MUSTER_CA": str(group.folder / "ca"), "MUSTER_TOKEN": world.server.token}
-    for number, (env, most) in enumerate((({}, 100), (tls, 4400)), 1):
+    for number, (env, most) in enumerate((({}, 100), (tls, 3000)), 1):
         with running(Process([program, "--", "sleep", "1000"], env=group.env(**env))) as agent:
             group.wait_epoch(number)
             group.status(deprecatedEpoch=number - 1, syncedEpoch=number)
