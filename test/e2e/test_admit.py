@@ -51,9 +51,9 @@ def condition(thing, kind):
     return None
 
 
-def wait_for(n, name, kind, value):
+def wait_for(n, name, kind, *values):
     return n.api.wait_for(WORKLOADS, lambda w: w["metadata"]["name"] == name and
-                          condition(w, kind) == value)
+                          condition(w, kind) in values)
 
 
 EXAMPLE = str(SOURCE / "examples" / "two-gangs.yaml")
@@ -314,7 +314,10 @@ def a_jobset_restarts_in_place_is_evicted_and_comes_back(world):
         pods = sorted(p["metadata"]["uid"] for p in n.api.get(PODS)["items"])
         os.kill(members(folder, 1)[0], 9)
         second = members(folder, 2)
-        wait_for(n, "jobset-s", "PodsReady", "True/Recovered")
+        n.api.wait_for(JOBSETS, lambda j: j["status"].get("syncedEpoch") == 2 and
+                       condition(j, "RestartingJobSet") == "False/JobsReady")
+        # Who is ready again before anybody has been told has never been anything else.
+        wait_for(n, "jobset-s", "PodsReady", "True/Started", "True/Recovered")
         equal(sorted(p["metadata"]["uid"] for p in n.api.get(PODS)["items"]), pods, "pods")
         equal(used_restarts(n), 1, "a death is charged")
         # They are not ready for too long: the quota is free when the last has ended.
