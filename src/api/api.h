@@ -26,7 +26,10 @@ struct api_options {
     const struct log_source *logs; /* NULL: there are none */
 };
 int api_new(const struct api_options *options, struct api **ret_api, struct err *err);
-void api_free(struct api *api);        /* after the http_server, so that no stream is left */
+void api_free(struct api *api); /* after the http_server, so that no stream is left */
+/* The pods of this server are about to be ended. An agent that hears of it first must not take its
+ * group to the next epoch: that one would end with the pods as well, and be charged. */
+void api_end_begins(struct api *api);
 void api_end_streams(struct api *api); /* tells watchers goodbye */
 
 bool api_may_send(void *api, const struct http_exchange *x); /* is it anybody we know */

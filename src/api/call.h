@@ -64,6 +64,7 @@ struct api {
     struct loop_task log_flush;
     uint64_t streams_begun;
     struct map *openapi; /* group version to struct buf, made on first use */
+    bool is_ending;      /* api_end_begins() */
 };
 
 /* What this server serves, one after the other, NULL at the end: readings only if somebody

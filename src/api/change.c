@@ -319,12 +319,47 @@ static bool settle_namespace(const struct call *call, struct write *write, struc
     return true;
 }
 
+void api_end_begins(struct api *api)
+{
+    api->is_ending = true;
+}
+
+static const char *note_of(const struct obj *pod, const char *name)
+{
+    return yyjson_get_str(yyjson_obj_get(json_at(pod->root, "metadata.annotations"), name));
+}
+
+static bool announces(const struct obj *old, const struct obj *new_)
+{
+    static const char *const NOTES[] = {EPOCH_NOTE, EPOCH_NOTE_LATER};
+    if (old == NULL || new_ == NULL || new_->kind != &KIND_POD)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(NOTES); i++) {
+        const char *now = note_of(new_, NOTES[i]);
+        if (now != NULL && !str_eq(now, note_of(old, NOTES[i])))
+            return true;
+    }
+    return false;
+}
+
+static void admit(void *arg, const struct obj *old, const struct obj *new_, struct status *status)
+{
+    const struct call *call = container_of((struct identity *)arg, struct call, who);
+    auth_admit(arg, old, new_, status);
+    if (call->api->is_ending && status_ok(status) && announces(old, new_))
+        status_set(
+            status, 503, "ServiceUnavailable",
+            "pod %s: this server ends, and its pods with it: no epoch is announced to it any "
+            "more; ask again when it is back",
+            new_->meta.name);
+}
+
 /* Of one that has ended nothing is left that could restart. Judged by the newest version. */
 static void admit_restart(void *arg, const struct obj *old, const struct obj *new_,
                           struct status *status)
 {
     static const char *const ENDS[] = {"Completed", "Failed"};
-    auth_admit(arg, old, new_, status);
+    admit(arg, old, new_, status);
     for (size_t i = 0; old != NULL && i < ARRAY_LEN(ENDS) && status_ok(status); i++) {
         if (cell_condition_as(old->root, ENDS[i], "True") == NULL)
             continue;
@@ -348,7 +383,7 @@ void change_answer(struct call *call)
         call_refuse(call, &status);
         return;
     }
-    write->admit = strcmp(call->sub, "restart") == 0 ? admit_restart : auth_admit;
+    write->admit = strcmp(call->sub, "restart") == 0 ? admit_restart : admit;
     write->admit_arg = &call->who;
     write->done = on_written;
     write->arg = call;

@@ -20,6 +20,7 @@ SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
 PODS = "/api/v1/namespaces/default/pods"
 EXAMPLE = SOURCE / "examples" / "training.yaml"
 TRAIN = SOURCE / "examples" / "training" / "train.py"
+EPOCH = "jobset.sigs.k8s.io/epoch"
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 QUEUE = """
 {apiVersion: kueue.x-k8s.io/v1beta1, kind: ResourceFlavor, metadata: {name: any}}
@@ -384,6 +385,33 @@ def a_server_that_is_told_to_end_costs_no_restart(w):
             come_back(w)
     w.remove("alone")
     w.remove("agents")
+
+
+@cases
+def nobody_goes_on_to_an_epoch_that_would_end_at_once(w):
+    """An agent sees that its epoch is over before it is told to end itself."""
+    go, up = w.path("go"), w.path("up")
+    script = f"trap 'until test -e {go}; do sleep 0.05; done; exit 0' TERM; echo >> {up}; while :; do sleep 0.1; done"
+    thing = job_set("slow", 2, ["sh", "-c", script], restarts=0)
+    thing["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 60
+    w.api.ok("POST", SETS, thing)
+    w.wait_set("slow", lambda o: synced(o) == 1)
+    wait_until(lambda: up.exists() and len(up.read_text()) == 2, "two that can be told to end")
+    pods = w.api.get(PODS + "?labelSelector=jobset.sigs.k8s.io/jobset-name%3Dslow")["items"]
+    server, pod = w.node.server, pods[0]["metadata"]["name"]
+    server.popen.send_signal(signal.SIGTERM)
+    w.wait_set("slow", lambda o: condition(o, "RestartingJobSet").get("reason") == "NodeShutdown")
+    told = w.api.refused(503, "PATCH", f"{PODS}/{pod}", {"metadata": {"annotations": {EPOCH: "2"}}},
+                         {"Content-Type": "application/merge-patch+json"})
+    contains(told["message"], "this server ends")
+    go.touch()
+    w.api.close()
+    equal(server.wait(), 0, "exit code")
+    server.start()
+    w.node.api = w.api = server.local()
+    status = w.wait_set("slow", lambda o: synced(o) == 2 or is_over(o))["status"]
+    equal((status["syncedEpoch"], status.get("restartsCountTowardsMax", 0)), (2, 0), "epoch, charged")
+    w.remove("slow")
 
 
 @cases
