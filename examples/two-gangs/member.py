@@ -35,12 +35,19 @@ def answer(link, data):
             print(*gradient(data, *map(float, line.split())), file=stream, flush=True)
 
 
-def tell_ready():
+def tell_ready(*_):
     path = os.environ.get("NOTIFY_SOCKET")
     if path:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as link:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as link, contextlib.suppress(OSError):
             link.connect("\0" + path[1:] if path.startswith("@") else path)
             link.send(b"READY=1")
+
+
+def keep_telling_ready():
+    """A server that was killed just now has not heard it, and the next one will ask."""
+    signal.signal(signal.SIGALRM, tell_ready)
+    signal.setitimer(signal.ITIMER_REAL, 1, 1)
+    tell_ready()
 
 
 def shard(index):
@@ -49,7 +56,7 @@ def shard(index):
         listener.bind(address(index))
         listener.listen()
         print(f"shard {index} has {len(data)} points", flush=True)
-        tell_ready()
+        keep_telling_ready()
         while True:
             link = listener.accept()[0]
             with link, contextlib.suppress(OSError):
