@@ -25,6 +25,8 @@ FILE = SOURCE / "examples" / "whole.yaml"
 FOLDER = SOURCE / "examples" / "whole"  # a scenario and the server's configuration
 CONFIG = FOLDER / "configuration.yaml"
 VPODS = "/apis/muster.dev/v1alpha1/namespaces/default/vpods"
+QUEUES = ("/apis/kueue.x-k8s.io/v1beta1/clusterqueues/machine",
+          "/apis/kueue.x-k8s.io/v1beta1/namespaces/default/localqueues/gangs")
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CONFIGMAP = "/api/v1/namespaces/default/configmaps/training"
 QUEUE = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/machine"
@@ -150,6 +152,9 @@ def before_it_is_admitted_a_gang_waits_whole(w):
     wait_until(lambda: len(w.get(VPODS)["items"]) == 2, "all of the file is there")
     wait_until(lambda: any(one["metadata"]["name"] == "blue-worker-0" for one in w.get(JOBS)["items"]),
                "the Job of blue is made")
+    for queue in QUEUES:
+        wait_until(lambda: [w.get(queue).get("status", {}).get(f"{what}Workloads") for what in ("admitted", "pending")]
+                   == [1, 1], f"{queue} has counted")
     w.let_go()
     check_all(w, "starting", jobset_blue="waits in queue gangs.*next: it starts when its Workload",
               job_blue_worker_0="waits with its jobset/blue.*next: it makes its pods when its JobSet blue",
