@@ -64,8 +64,9 @@ def synced(epoch):
 
 
 def uids(world, name):
+    """Of its pods but for those that are on their way out: one that has ended is seen a moment longer."""
     items = world.api.get(f"{PODS}?labelSelector=jobset.sigs.k8s.io/jobset-name={name}")["items"]
-    return sorted(item["metadata"]["uid"] for item in items)
+    return sorted(item["metadata"]["uid"] for item in items if "deletionTimestamp" not in item["metadata"])
 
 
 @cases
