@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from muster_test import Cases, Skip, equal, fail, muster_path
+from muster_test import Cases, Skip, equal, muster_path
 from pods import (PODS, Node, alive, container, exec_probe, is_ready, node, pod, state_of, statuses,
                   wait_until)
 
@@ -166,6 +166,17 @@ def the_spawner_is_killed_too(n):
     n.delete("next")
 
 
+def pids_of(name, started):
+    lines = [line.split() for line in started.read_text().splitlines()]
+    return [int(words[1]) for words in lines if len(words) == 2 and words[0] == name]
+
+
+def is_accounted_for(n, name, starts):
+    living = [pid for pid in starts if alive(pid)]
+    restarts = statuses(n.api.get(f"{PODS}/{name}"))["a"]["restartCount"]
+    return len(living) == 1 and len(starts) == restarts + 1
+
+
 @cases
 def killed_during_starts_everything_is_accounted_for(n):
     """Each start is written down by the process itself."""
@@ -181,13 +192,10 @@ def killed_during_starts_everything_is_accounted_for(n):
         n.restart()
     for name in made:
         n.wait(name, is_ready)
+    for name in made:  # the last are ready before they have written it down
+        wait_until(lambda: is_accounted_for(n, name, pids_of(name, started)),
+                   f"one start of {name} for each that it tells of, and one alive")
     lines = [line.split() for line in started.read_text().splitlines()]
-    for name in made:
-        starts = [int(pid) for who, pid in lines if who == name]
-        living = [pid for pid in starts if alive(pid)]
-        restarts = statuses(n.api.get(f"{PODS}/{name}"))["a"]["restartCount"]
-        if len(living) != 1 or len(starts) != restarts + 1:
-            fail(f"{name}: {len(starts)} starts, {len(living)} alive, {restarts} restarts")
     for name in made:
         n.api.ok("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
     for name in made:
