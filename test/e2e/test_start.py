@@ -273,11 +273,13 @@ def restart_all_containers_begins_with_the_init_containers(n):
 def everything_ends_in_reverse_order_with_its_hooks(n):
     order = n.scratch("order")
     loop = "while :; do sleep 0.02; done"
-    trap = f"trap 'echo {{0}} >> {order}; exit 0' TERM; {loop}"
-    n.run(pod("stops", container("db", trap.format("db"), lifecycle={"preStop": {"exec": {
+    trap = f"trap 'echo {{0}} >> {order}; exit 0' TERM; echo up; {loop}"
+    thing = n.run(pod("stops", container("db", trap.format("db"), lifecycle={"preStop": {"exec": {
         "command": ["sh", "-c", f"echo hook >> {order}"]}}}),
         container("app", trap.format("app"), dependsOn=["db"]),
         container("web", trap.format("web"), dependsOn=["app"])))
+    for name in ("db", "app", "web"):
+        wait_until(lambda: "up" in n.log(thing, name), f"the trap of {name} is set")
     n.delete("stops")
     equal(order.read_text().split(), ["web", "app", "hook", "db"])
 
