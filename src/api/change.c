@@ -6,6 +6,7 @@
 #include "core/recover/epoch.h"
 #include "model/cell.h"
 #include "model/options.h"
+#include "model/podnotes.h"
 #include "os/log.h"
 #include <errno.h>
 #include <stdio.h>
@@ -324,29 +325,13 @@ void api_end_begins(struct api *api)
     api->is_ending = true;
 }
 
-static const char *note_of(const struct obj *pod, const char *name)
-{
-    return yyjson_get_str(yyjson_obj_get(json_at(pod->root, "metadata.annotations"), name));
-}
-
-static bool announces(const struct obj *old, const struct obj *new_)
-{
-    static const char *const NOTES[] = {EPOCH_NOTE, EPOCH_NOTE_LATER};
-    if (old == NULL || new_ == NULL || new_->kind != &KIND_POD)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(NOTES); i++) {
-        const char *now = note_of(new_, NOTES[i]);
-        if (now != NULL && !str_eq(now, note_of(old, NOTES[i])))
-            return true;
-    }
-    return false;
-}
-
 static void admit(void *arg, const struct obj *old, const struct obj *new_, struct status *status)
 {
     const struct call *call = container_of((struct identity *)arg, struct call, who);
     auth_admit(arg, old, new_, status);
-    if (call->api->is_ending && status_ok(status) && announces(old, new_))
+    bool is_change = old != NULL && new_ != NULL && new_->kind == &KIND_POD;
+    if (call->api->is_ending && status_ok(status) && is_change &&
+        podnotes_announced(new_->root, old->root))
         status_set(
             status, 503, "ServiceUnavailable",
             "pod %s: this server ends, and its pods with it: no epoch is announced to it any "

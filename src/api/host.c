@@ -431,11 +431,12 @@ void host_stop(struct host *host, void (*stopped)(void *arg), void *arg)
     host->stopped_arg = arg;
     if (host->is_guest_gone)
         stopped(arg); /* asked again: clients are not waited for */
-    else if (host->guest != NULL) {
+    else if (host->guest == NULL)
+        drain(host);
+    else {
         api_end_begins(host->api);
         host->guest->stop(host->guest->arg, drain, host);
-    } else
-        drain(host);
+    }
 }
 
 void host_free(struct host *host)

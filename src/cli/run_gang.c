@@ -93,8 +93,9 @@ static int free_port(void)
     return ntohs(address.sin_port);
 }
 
-static const char *const OWN_ENV[] = {"RANK",        "LOCAL_RANK",   "WORLD_SIZE", "MASTER_ADDR",
-                                      "MASTER_PORT", "MUSTER_EPOCH", NULL};
+static const char *const OWN_ENV[] = {
+    "RANK",        "LOCAL_RANK",   "WORLD_SIZE",           "MASTER_ADDR",
+    "MASTER_PORT", "MUSTER_EPOCH", "JOB_COMPLETION_INDEX", NULL};
 
 static bool is_own(const char *name, size_t len)
 {

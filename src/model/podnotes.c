@@ -271,6 +271,16 @@ static const char *note_of(yyjson_val *object, const char *name)
     return yyjson_get_str(yyjson_obj_get(json_at(object, "metadata.annotations"), name));
 }
 
+bool podnotes_announced(yyjson_val *pod, yyjson_val *old)
+{
+    for (size_t i = 0; i < ARRAY_LEN(EPOCH_NOTES); i++) {
+        const char *now = note_of(pod, EPOCH_NOTES[i]);
+        if (now != NULL && !str_eq(now, note_of(old, EPOCH_NOTES[i])))
+            return true;
+    }
+    return false;
+}
+
 bool podnotes_notifies(yyjson_val *object, const char *container)
 {
     struct sv rest = sv_trim(sv_of(note_of(object, NOTE_NOTIFY)));

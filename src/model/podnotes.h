@@ -28,6 +28,8 @@ void podnotes_check_epochs(struct check *c, yyjson_mut_val *pod, yyjson_mut_val 
  * epoch that comes next. */
 bool podnotes_announces(yyjson_mut_val *pod, yyjson_mut_val *old);
 void podnotes_check_limit(struct check *c, yyjson_mut_val *pod, yyjson_mut_val *old, int64_t next);
+/* The same question about two versions that are stored or about to be. */
+bool podnotes_announced(yyjson_val *pod, yyjson_val *old);
 
 /* Does this container say on a socket that it is ready? */
 bool podnotes_notifies(yyjson_val *object, const char *container);

@@ -290,6 +290,7 @@ def a_group_is_a_manifest_too(w):
                         (("run", "--cpu", "1", path), "--cpu is for a command"),
                         (("run", "-n", "2", "-e", "=x", "--", "x"), "NAME=VALUE"),
                         (("run", "-n", "2", "-e", "RANK=1", "--", "x"), "one of its own"),
+                        (("run", "-n", "2", "-e", "JOB_COMPLETION_INDEX=1", "--", "x"), "one of its own"),
                         (("run", "-n", "2", "-e", "MUSTER_TEST_UNSET", "--", "x"), "not set here")):
         contains(w.muster(*words, code=2)[1], said)
 
